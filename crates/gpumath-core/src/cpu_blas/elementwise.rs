@@ -254,3 +254,61 @@ impl<T: Number> WithSimd for NumberProducts<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustfft::num_complex::Complex;
+
+    use super::super::tests::{instruction_sets, numbers};
+    use super::*;
+
+    fn check<T: Number + std::fmt::Debug>(arch: Arch, shape: [usize; 2], beta: Option<T>) {
+        let [count, length] = shape;
+        let (a, b) = (numbers::<T>(count * length, 1), numbers::<T>(count * length, 3));
+        let before = numbers::<T>(count * length, 2);
+        // A number for a line, or a line of numbers; alone or times another one.
+        for (step, alpha) in [(0, T::ONE), (1, T::ONE), (1, T::from_parts([3.0, -1.0]))] {
+            for is_conjugated in [false, true] {
+                let mut found = before.clone();
+                let numbers = |first: usize, inner: isize, is_conjugated: bool| {
+                    let steps = [0, length as isize, inner];
+                    Numbers { first, steps, is_conjugated }
+                };
+                let mut products = NumberProducts {
+                    extents: [1, count, length],
+                    alpha,
+                    a: numbers(a.as_ptr() as usize, step, is_conjugated),
+                    b: numbers(b.as_ptr() as usize, 1, false),
+                    beta,
+                    out: numbers(found.as_mut_ptr() as usize, 1, false),
+                };
+                products.order_axes();
+                arch.dispatch(products);
+                for (place, &found) in found.iter().enumerate() {
+                    let first = a[if step == 0 { place / length * length } else { place }];
+                    let first = if is_conjugated { first.conjugate() } else { first };
+                    let product = alpha * first * b[place];
+                    let expected = match beta {
+                        Some(beta) => product + beta * before[place],
+                        None => product,
+                    };
+                    assert_eq!(found, expected, "{shape:?} {arch:?} {step} {is_conjugated}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_multiplies_numbers() {
+        for arch in instruction_sets() {
+            for length in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 65] {
+                for count in [1, 2, 40] {
+                    check::<f32>(arch, [count, length], None);
+                    check::<f64>(arch, [count, length], Some(2.0));
+                    check::<Complex<f32>>(arch, [count, length], None);
+                    check::<Complex<f64>>(arch, [count, length], Some(Complex::new(1.0, 2.0)));
+                }
+            }
+        }
+    }
+}

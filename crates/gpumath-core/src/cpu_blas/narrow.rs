@@ -226,16 +226,13 @@ unsafe fn add_products<T: Number, S: Simd, const M: usize, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::room::LEAST;
+    use super::super::tests::numbers;
     use super::*;
 
     /// Computes with so much room, from small integers, whose products are exact.
     fn product_in<T: Number>(room: usize, shape: [usize; 3]) -> Vec<T> {
         let [rows, columns, depth] = shape;
-        let numbers = |count: usize, seed: usize| -> Vec<T> {
-            let number = |index: usize| ((index + seed) * 7919 % 17) as f64 - 8.0;
-            (0..count).map(|index| T::from_parts([number(index), number(index + 5)])).collect()
-        };
-        let (a, b) = (numbers(rows * depth, 1), numbers(depth * columns, 3));
+        let (a, b) = (numbers::<T>(rows * depth, 1), numbers::<T>(depth * columns, 3));
         let mut out = vec![T::ZERO; rows * columns];
         let matrix = |first: usize, width: usize| Matrix {
             first,

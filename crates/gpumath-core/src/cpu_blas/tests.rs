@@ -1,6 +1,22 @@
 //! Products that several threads share.
 
+use pulp::Arch;
+
 use super::*;
+
+/// Returns small integers, whose products are exact.
+pub(super) fn numbers<T: Number>(count: usize, seed: usize) -> Vec<T> {
+    let number = |index: usize| ((index + seed) * 7919 % 17) as f64 - 8.0;
+    (0..count).map(|index| T::from_parts([number(index), number(index + 5)])).collect()
+}
+
+/// Returns the sets of instructions that this processor has.
+pub(super) fn instruction_sets() -> Vec<Arch> {
+    let mut sets = vec![Arch::Scalar, Arch::new()];
+    #[cfg(target_arch = "x86_64")]
+    sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
+    sets
+}
 
 fn factor(layout: &Layout) -> Factor<'_> {
     Factor { layout, structure: Structure::General, is_conjugated: false }

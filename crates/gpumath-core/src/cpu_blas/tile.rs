@@ -404,13 +404,8 @@ pub(super) unsafe fn store<T: Number>(out: *mut T, alpha: T, sum: T, beta: Optio
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{instruction_sets, numbers};
     use super::*;
-
-    /// Small integers, whose products are exact.
-    fn numbers<T: Number>(count: usize, seed: usize) -> Vec<T> {
-        let number = |index: usize| ((index + seed) * 7919 % 17) as f64 - 8.0;
-        (0..count).map(|index| T::from_parts([number(index), number(index + 5)])).collect()
-    }
 
     fn check<T: Number + std::fmt::Debug>(arch: Arch, shape: [usize; 3], is_conjugated: bool) {
         let [rows, columns, depth] = shape;
@@ -454,10 +449,7 @@ mod tests {
 
     #[test]
     fn every_set_of_instructions_computes_the_same() {
-        let mut sets = vec![Arch::Scalar, Arch::new()];
-        #[cfg(target_arch = "x86_64")]
-        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
-        for arch in sets {
+        for arch in instruction_sets() {
             for columns in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 47, 49, 65] {
                 for rows in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13] {
                     let shape = [rows, columns, 3 + columns % 5];

@@ -113,3 +113,54 @@ impl<T: Number> WideRows<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustfft::num_complex::Complex;
+
+    use super::super::matrix::Matrix;
+    use super::super::tests::{instruction_sets, numbers};
+    use super::*;
+
+    fn check<T: Number + std::fmt::Debug>(arch: Arch, [rows, columns, depth]: [usize; 3]) {
+        let (a, b) = (numbers::<T>(rows * depth, 1), numbers::<T>(depth * columns, 3));
+        let mut found = numbers::<T>(rows * columns, 2);
+        let matrix = |first: usize, width: usize| {
+            let steps = [width as isize, 1];
+            Matrix { first, steps, is_conjugated: false }
+        };
+        let product = Product {
+            shape: [rows, columns, depth],
+            alpha: T::ONE,
+            a: matrix(a.as_ptr() as usize, depth).conjugated(),
+            b: matrix(b.as_ptr() as usize, columns),
+            beta: None,
+            out: matrix(found.as_mut_ptr() as usize, columns),
+        };
+        assert!(product.has_wide_rows());
+        // SAFETY: the vectors have so many elements.
+        unsafe { product.compute_wide_rows(arch) };
+        for (place, &found) in found.iter().enumerate() {
+            let (row, column) = (place / columns, place % columns);
+            let mut sum = T::ZERO;
+            for middle in 0..depth {
+                sum = sum + a[row * depth + middle].conjugate() * b[middle * columns + column];
+            }
+            assert_eq!(found, sum, "{:?} {arch:?}", [rows, columns, depth]);
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_computes_wide_rows() {
+        for arch in instruction_sets() {
+            for (rows, depth) in (1..=4).flat_map(|rows| (1..=4).map(move |depth| (rows, depth))) {
+                for columns in [256, 257, 263, 271, 300] {
+                    check::<f32>(arch, [rows, columns, depth]);
+                    check::<f64>(arch, [rows, columns, depth]);
+                    check::<Complex<f32>>(arch, [rows, columns, depth]);
+                    check::<Complex<f64>>(arch, [rows, columns, depth]);
+                }
+            }
+        }
+    }
+}
