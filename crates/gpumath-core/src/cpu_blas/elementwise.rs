@@ -8,7 +8,7 @@ use super::run::Run;
 use super::tile::Product;
 use super::vector::{load_part, store_part};
 
-/// Elements of an axis that are worth an inner loop along it, if another axis is longer.
+/// The inner loop runs along a longer axis if the last one has fewer elements than this.
 const LONG: usize = 16;
 
 /// Axes of the elements: products, rows and columns.
@@ -91,8 +91,10 @@ impl<T: Number> NumberProducts<T> {
         }
     }
 
-    /// Puts axes with small steps of the result last, makes one of two that follow each other in
-    /// memory, and puts a long one last. `a` is what has one number for all of that, if one has.
+    /// Orders the axes such that the inner loop, along the last one, is long and follows memory:
+    /// the result's smallest step comes last, axes that follow each other in memory become one, and
+    /// a short last axis changes places with a longer one. If `b` has one number for the whole
+    /// inner loop, `a` and `b` change places.
     fn order_axes(&mut self) {
         let distance = |all: &Self, axis: usize| match all.extents[axis] {
             1 => usize::MAX,

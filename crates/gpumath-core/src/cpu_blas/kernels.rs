@@ -23,8 +23,7 @@ pub(super) const TINY: usize = 1 << 10;
 pub(super) const TINIEST: usize = 256;
 pub(super) const SMALL: usize = 1 << 12;
 
-/// Multiplications of each of several products up to which those after the first one need not be
-/// looked at.
+/// Most multiplications of one product of a run whose way is chosen once for the whole run.
 pub(super) const MOST_OF_RUN: usize = 1 << 15;
 
 /// Most columns of a result that count as few.

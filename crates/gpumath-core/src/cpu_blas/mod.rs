@@ -59,7 +59,7 @@ pub use structure::{Structure, Triangle};
 const WORTH_A_THREAD: usize = 1 << 18;
 const OF_A_VECTOR: usize = 3 << 18;
 
-/// Multiplications of a run of small products, of which each block has one.
+/// Multiplications of a run of small products. A block computes one run.
 const WORK_OF_A_RUN: usize = 1 << 16;
 
 /// Most rows and columns of a block. They bound what a kernel allocates, a copy of its blocks, and

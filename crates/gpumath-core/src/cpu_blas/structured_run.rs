@@ -13,13 +13,14 @@ use super::tile::Product;
 use crate::error::Result;
 use crate::memory::zeroed;
 
-/// Most rows of the matrices that are copied with all their elements before their products, and
-/// elements of so many of them as are copied at once.
+/// Most rows of matrices that are copied with all their elements before they are multiplied.
 const MOST_ROWS: usize = 32;
+
+/// Elements of the copies that are made before their products are computed.
 const COPIED: usize = 1 << 11;
 
-/// Elements of results up to which those of several products by diagonal matrices are computed in
-/// one loop.
+/// Most elements of a result for which one loop computes all products of a run by diagonal
+/// matrices.
 const MOST_SCALED: usize = 1 << 10;
 
 /// Computes products of the same extents, without `beta`, whose left factor has a structure.
@@ -127,15 +128,15 @@ unsafe fn multiply_completed<T: Number>(
 /// The elements are in memory that is valid for reads.
 unsafe fn are_finite<T: Number>(b: Matrix, run: Run, [rows, columns]: [usize; 2]) -> bool {
     let [_, step, _] = run.steps;
-    let follow_each_other = step == (rows * columns) as isize;
+    let is_without_gaps = step == (rows * columns) as isize;
     let place = |entry: usize| (b.first as *const T).wrapping_offset(entry as isize * step);
     // SAFETY: the caller guarantees the memory.
     unsafe {
         if step == 0 {
             b.is_finite::<T>(rows, columns)
-        } else if follow_each_other && b.steps == [columns as isize, 1] {
+        } else if is_without_gaps && b.steps == [columns as isize, 1] {
             b.is_finite::<T>(run.count * rows, columns)
-        } else if follow_each_other && b.steps == [1, rows as isize] {
+        } else if is_without_gaps && b.steps == [1, rows as isize] {
             b.transposed().is_finite::<T>(run.count * columns, rows)
         } else {
             (0..run.count).all(|entry| {

@@ -18,8 +18,8 @@ pub(super) const COMPLEX128: &str =
 /// Most dimensions of a batch.
 pub(crate) const DIMENSIONS: usize = 3;
 
-/// Most blocks that look at columns before they compute them again: more of them would take longer
-/// to begin than to look.
+/// Most blocks of the kernel that looks for columns with NaN: more blocks would take longer to
+/// start than to look at their columns.
 const MOST_LOOKING: u64 = 1 << 11;
 
 /// Rows of a block that computes a few columns.
