@@ -350,6 +350,7 @@ def _way(*numbers: int) -> bytes:
         (b"cublas\0", "<a call of cuBLAS>"),
         (b"cublas\0\xff\1", "<a call of cuBLAS, entries of the batch apart>"),
         (b"epilog\0", "<the product, then the epilog>"),
+        (b"epilog\0\xff\1", "<the product by rows, then the epilog>"),
         (_way(1, 0, 0), "<cuBLASLt's first, entries of the batch apart>"),
         (_way(0, 1, 0), "<cuBLASLt's first, a copied along sums>"),
         (_way(0, 0, 2), "<cuBLASLt's first, b copied across sums>"),

@@ -18,8 +18,40 @@ use crate::memory::ALIGNMENT;
 use crate::operation::{Call, Engine};
 use crate::tensor::{BatchDim, BatchDims, DType, Dims, Layout};
 
-/// What stands for a `cublasLtMatmulAlgo_t` of these steps. cuBLASLt has no such number.
-pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"epilog\0\xff"), 0, 0, 0, 0, 0, 0, 0];
+/// In which order the product writes the sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SumsOrder {
+    /// In that of the result.
+    OfResult,
+    /// By rows, in memory of their own. The result of most epilogs is by columns, but the product
+    /// alone can take less time by rows: entries that share the right factor are one matrix then.
+    ByRows,
+}
+
+impl SumsOrder {
+    const ALL: [Self; 2] = [Self::OfResult, Self::ByRows];
+
+    /// What stands for a `cublasLtMatmulAlgo_t` of the steps. cuBLASLt has no such number.
+    pub(super) const fn code(self) -> [u64; 8] {
+        [u64::from_le_bytes(*b"epilog\0\xff"), self as u64, 0, 0, 0, 0, 0, 0]
+    }
+
+    /// The order of the steps that such a number stands for; `None` for other numbers.
+    pub(super) fn of_code(code: &[u64; 8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.code() == *code)
+    }
+}
+
+/// Returns the numbers of the steps for a problem, one for each order of the sums.
+pub(super) fn codes(problem: &MatmulProblem) -> impl Iterator<Item = [u64; 8]> {
+    let result = &problem.outputs[0].layout;
+    let is_by_rows = without_gaps(result) == Layout::contiguous(&result.shape);
+    let orders = SumsOrder::ALL.into_iter();
+    orders
+        .filter(move |&order| order == SumsOrder::OfResult || !is_by_rows)
+        .filter(|&order| Steps::of(problem, order).is_some())
+        .map(SumsOrder::code)
+}
 
 /// What is to be done after a product without an epilog.
 #[derive(Debug)]
@@ -32,13 +64,13 @@ pub(super) struct Steps {
     epilog: Option<EpilogCall>,
     /// The factor whose rows or columns are summed up.
     line_sums: Option<(LineSumsCall, Matrix)>,
-    /// Bytes of the sums, if they are of a wider type than the result.
-    wide_sums: usize,
+    /// Bytes of the sums, if they have memory of their own.
+    sums_size: usize,
 }
 
 impl Steps {
     /// `None` if the kernels are not for this problem.
-    pub(super) fn of(problem: &MatmulProblem) -> Option<Self> {
+    pub(super) fn of(problem: &MatmulProblem, order: SumsOrder) -> Option<Self> {
         let types = &problem.types;
         let is_of_one_type = [types.b, types.result, types.bias] == [types.a; 3];
         let is_known = |role: InputRole| {
@@ -62,11 +94,18 @@ impl Steps {
             return None;
         }
         let wide = wide_type(problem);
-        // A product of halves has an addend of the result's type.
-        if wide.is_some() && problem.input_index(InputRole::C).is_some() {
+        let is_by_rows = order == SumsOrder::ByRows;
+        let are_apart = wide.is_some() || is_by_rows;
+        // A product of halves has an addend of the result's type, and one in the result's order.
+        if are_apart && problem.input_index(InputRole::C).is_some() {
             return None;
         }
-        let sums = sums_layout(problem, wide.is_some());
+        let result = &problem.outputs[0].layout;
+        let sums = match order {
+            SumsOrder::OfResult if wide.is_some() => without_gaps(result),
+            SumsOrder::OfResult => result.clone(),
+            SumsOrder::ByRows => Layout::contiguous(&result.shape),
+        };
         let is_of_product =
             |role: InputRole| matches!(role, InputRole::A | InputRole::B | InputRole::C);
         let inputs: Vec<usize> = (0..problem.inputs.len())
@@ -76,15 +115,17 @@ impl Steps {
         product.inputs.retain(|input| is_of_product(input.role));
         product.outputs.truncate(1);
         product.epilog = Epilog::None;
-        let mut wide_sums = 0;
-        if let Some(wide) = wide {
-            (product.types.result, product.types.c, product.types.bias) = (wide, wide, wide);
+        let mut sums_size = 0;
+        if are_apart {
+            let dtype = wide.unwrap_or(problem.types.result);
+            (product.types.result, product.types.c, product.types.bias) = (dtype, dtype, dtype);
             let result = product.outputs.first_mut()?;
-            (result.dtype, result.layout) = (wide, sums.clone());
-            let size = usize::try_from(sums.len()).ok()?.checked_mul(wide.size())?;
-            wide_sums = size.next_multiple_of(ALIGNMENT);
+            (result.dtype, result.layout) = (dtype, sums.clone());
+            let size = usize::try_from(sums.len()).ok()?.checked_mul(dtype.size())?;
+            sums_size = size.next_multiple_of(ALIGNMENT);
         }
-        let epilog = match last_step(problem.epilog) {
+        let copies = is_by_rows.then_some(LastStep::Identity);
+        let epilog = match last_step(problem.epilog).or(copies) {
             Some(step) => Some(epilog_call(problem, sums, (step, wide))?),
             None => None,
         };
@@ -92,7 +133,7 @@ impl Steps {
             Some(matrix) => Some((line_sums(problem, matrix)?, matrix)),
             None => None,
         };
-        Some(Self { product, inputs, epilog, line_sums, wide_sums })
+        Some(Self { product, inputs, epilog, line_sums, sums_size })
     }
 }
 
@@ -131,16 +172,12 @@ fn summed_factor(epilog: Epilog) -> Option<Matrix> {
     }
 }
 
-/// The layout of the sums: that of the result, or without gaps in its memory order.
-fn sums_layout(problem: &MatmulProblem, is_own: bool) -> Layout {
-    let result = &problem.outputs[0].layout;
-    if !is_own {
-        return result.clone();
-    }
-    let mut order: Dims = (0..result.ndim() as i64).collect();
-    order.sort_by_key(|&axis| std::cmp::Reverse(result.strides[axis as usize].abs()));
+/// The layout of the same shape and memory order without gaps.
+fn without_gaps(layout: &Layout) -> Layout {
+    let mut order: Dims = (0..layout.ndim() as i64).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis as usize].abs()));
     let order: Vec<usize> = order.iter().map(|&axis| axis as usize).collect();
-    Layout::packed(&result.shape, &order)
+    Layout::packed(&layout.shape, &order)
 }
 
 fn epilog_call(
@@ -225,8 +262,8 @@ pub(super) struct EpilogApart {
 
 impl EpilogApart {
     /// Plans the steps; `InvalidValue` if there are none for this problem.
-    pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
-        let Some(steps) = Steps::of(problem) else {
+    pub(super) fn new(problem: &MatmulProblem, order: SumsOrder, device: i32) -> Result<Self> {
+        let Some(steps) = Steps::of(problem, order) else {
             return Err(Error::InvalidValue(
                 "the algorithm makes the epilog a step of its own, which is not for this product; \
                  plan it without naming an algorithm"
@@ -243,7 +280,7 @@ impl EpilogApart {
             product,
             algorithms: Vec::new(),
         };
-        planned.algorithms.push(FoundAlgorithm::other(CODE, planned.workspace_size()));
+        planned.algorithms.push(FoundAlgorithm::other(order.code(), planned.workspace_size()));
         Ok(planned)
     }
 
@@ -254,9 +291,11 @@ impl EpilogApart {
         first: Option<&FoundAlgorithm>,
         device: i32,
     ) -> Result<Option<Self>> {
-        let Some(first) = first else { return Self::new(problem, device).map(Some) };
+        let Some(first) = first else {
+            return Self::new(problem, SumsOrder::OfResult, device).map(Some);
+        };
         let Some(reasons) = Reasons::of(problem, first) else { return Ok(None) };
-        let planned = Self::new(problem, device)?;
+        let planned = Self::new(problem, SumsOrder::OfResult, device)?;
         let most = problem.search.max_workspace.unwrap_or(u64::MAX);
         if planned.workspace_size() as u64 > most {
             return Ok(None);
@@ -292,7 +331,7 @@ impl Engine for EpilogApart {
     fn workspace_size(&self) -> usize {
         let epilog = self.steps.epilog.as_ref().map_or(0, EpilogCall::workspace_size);
         let line_sums = self.steps.line_sums.as_ref().map_or(0, |(sums, _)| sums.workspace_size());
-        self.steps.wide_sums + self.product.workspace_size().max(epilog).max(line_sums)
+        self.steps.sums_size + self.product.workspace_size().max(epilog).max(line_sums)
     }
 
     fn host_memory(&self) -> usize {
@@ -315,11 +354,11 @@ impl Engine for EpilogApart {
         else {
             return Err(Error::InvalidState("matmul on a GPU needs operands and a stream".into()));
         };
-        let Steps { inputs, epilog, line_sums, wide_sums, .. } = &self.steps;
-        let sums = if *wide_sums == 0 { result } else { call.workspace };
+        let Steps { inputs, epilog, line_sums, sums_size, .. } = &self.steps;
+        let sums = if *sums_size == 0 { result } else { call.workspace };
         let inputs: SmallVec<[usize; 3]> = inputs.iter().map(|&index| call.inputs[index]).collect();
         // What the product works in is free again for the steps after it.
-        let workspace = call.workspace + wide_sums;
+        let workspace = call.workspace + sums_size;
         let product = Call { inputs: &inputs, outputs: &[sums], workspace, ..*call };
         let of = |place: Option<usize>, all: &[usize]| place.map_or(0, |index| all[index]);
         let aux = match self.aux_input {
@@ -333,7 +372,9 @@ impl Engine for EpilogApart {
             self.product.execute(context, &product)?;
             let sums_output = of(self.sums_output, call.outputs);
             if let Some(epilog) = epilog {
-                let vector = self.bias.map_or(sums_output, |index| call.inputs[index]);
+                // The sums of a factor's lines are not the epilog's.
+                let row_sums = if line_sums.is_none() { sums_output } else { 0 };
+                let vector = self.bias.map_or(row_sums, |index| call.inputs[index]);
                 let addresses = [result, sums, vector, aux];
                 epilog.enqueue(guard, addresses, workspace, stream)?;
             }
@@ -356,7 +397,7 @@ mod tests {
     use crate::tensor::{MemoryLocation, TensorView};
 
     /// The steps of a product of 40×30 and 30×20 numbers with an epilog.
-    fn steps(epilog: Epilog, dtype: DType, has_addend: bool) -> Option<Steps> {
+    fn steps(epilog: Epilog, dtype: DType, has_addend: bool, order: SumsOrder) -> Option<Steps> {
         let mut layouts = vec![Layout::contiguous(&[40, 30]), Layout::contiguous(&[30, 20])];
         let mut further = SmallVec::new();
         if has_addend {
@@ -387,14 +428,14 @@ mod tests {
             .collect();
         let request = MatmulRequest { further, epilog, ..MatmulRequest::default() };
         let views: Vec<&TensorView> = views.iter().collect();
-        Steps::of(&request.problem(&views, Execution::Cuda { device: 0 }).unwrap())
+        Steps::of(&request.problem(&views, Execution::Cuda { device: 0 }).unwrap(), order)
     }
 
     #[test]
     fn there_are_steps_for_all_epilogs_of_real_numbers() {
         for dtype in [DType::Float16, DType::BFloat16, DType::Float32, DType::Float64] {
             for epilog in Epilog::ALL.into_iter().filter(|&epilog| epilog != Epilog::None) {
-                let found = steps(epilog, dtype, false).unwrap();
+                let found = steps(epilog, dtype, false, SumsOrder::OfResult).unwrap();
                 let changes_sums = !matches!(epilog, Epilog::Bgrada | Epilog::Bgradb);
                 assert_eq!(found.epilog.is_some(), changes_sums, "{}", epilog.name());
                 assert_eq!(found.line_sums.is_some(), !changes_sums, "{}", epilog.name());
@@ -402,7 +443,19 @@ mod tests {
                 assert_eq!(found.inputs, [0, 1]);
             }
         }
-        assert!(steps(Epilog::None, DType::Float32, false).is_none());
+        assert!(steps(Epilog::None, DType::Float32, false, SumsOrder::OfResult).is_none());
+    }
+
+    #[test]
+    fn sums_by_rows_have_memory_of_their_own() {
+        for epilog in Epilog::ALL.into_iter().filter(|&epilog| epilog != Epilog::None) {
+            let found = steps(epilog, DType::Float64, false, SumsOrder::ByRows).unwrap();
+            assert_eq!(found.product.outputs[0].layout, Layout::contiguous(&[40, 20]));
+            assert_eq!(found.sums_size, 40 * 20 * 8);
+            // What writes the result in its own order, if only by copying.
+            assert!(found.epilog.is_some(), "{}", epilog.name());
+        }
+        assert!(steps(Epilog::Relu, DType::Float64, true, SumsOrder::ByRows).is_none());
     }
 
     #[test]
@@ -418,13 +471,13 @@ mod tests {
             (Epilog::DgeluBgrad, DType::BFloat16, false),
             (Epilog::GeluBias, DType::Float32, false),
         ] {
-            let found = steps(epilog, dtype, false).unwrap();
+            let found = steps(epilog, dtype, false, SumsOrder::OfResult).unwrap();
             let wide = if is_wide { DType::Float32 } else { dtype };
             assert_eq!(found.product.types.result, wide, "{dtype} {}", epilog.name());
             let size = if is_wide { (40 * 20 * 4_usize).next_multiple_of(ALIGNMENT) } else { 0 };
-            assert_eq!(found.wide_sums, size);
+            assert_eq!(found.sums_size, size);
             // The addend would have to be of the wider type.
-            let with_addend = steps(epilog, dtype, true);
+            let with_addend = steps(epilog, dtype, true, SumsOrder::OfResult);
             assert_eq!(with_addend.map(|steps| steps.inputs), (!is_wide).then(|| vec![0, 1, 2]));
         }
     }

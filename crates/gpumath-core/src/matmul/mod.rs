@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 use crate::tensor::DType;
 
-use self::epilog_apart::{EpilogApart, Steps};
+use self::epilog_apart::{EpilogApart, SumsOrder};
 
 pub use cublaslt::FoundAlgorithm;
 pub use epilog::{AuxKind, Epilog};
@@ -48,7 +48,7 @@ pub fn codes_of_other_ways(plan: &MatmulPlan) -> Result<Vec<[u64; 8]>> {
     match plan.execution() {
         Execution::Cuda { .. } if plan.engine().is_some() => {
             let mut codes = cublaslt::codes_of_other_ways(plan.problem())?;
-            codes.extend(Steps::of(plan.problem()).map(|_| epilog_apart::CODE));
+            codes.extend(epilog_apart::codes(plan.problem()));
             Ok(codes)
         }
         _ => Ok(Vec::new()),
@@ -135,8 +135,8 @@ impl MatmulEngine for cublaslt::CublasltMatmul {
 /// Plans a product on a GPU: by the algorithm that the request names, else by the one that is
 /// expected to be the fastest.
 fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngine>> {
-    if problem.search.algorithm == Some(epilog_apart::CODE) {
-        return Ok(Box::new(EpilogApart::new(problem, device)?));
+    if let Some(order) = problem.search.algorithm.as_ref().and_then(SumsOrder::of_code) {
+        return Ok(Box::new(EpilogApart::new(problem, order, device)?));
     }
     let found = plan_at_once(problem, device);
     let first = match &found {

@@ -216,7 +216,8 @@ class Algorithm:
         They follow the first algorithm of the product without an epilog, which can take a fraction
         of the time of cuBLASLt's algorithms with one. Sums of half precision or bfloat16 are in
         single precision in between, so that results are rounded once, but for derivatives of GELU
-        in bfloat16. It has no settings that can be changed, and its number is -1.
+        in bfloat16. If the result is by columns, there are two such algorithms: the other one
+        computes the product by rows. It has no settings that can be changed, and its number is -1.
         """
         return self._bytes().startswith(_SEPARATE_EPILOG)
 
@@ -333,7 +334,8 @@ class Algorithm:
         if self.is_own_kernel:
             return "Algorithm(<a kernel of gpumath's own>)"
         if self.has_separate_epilog:
-            return "Algorithm(<the product, then the epilog>)"
+            order = " by rows" if self._word(1) else ""
+            return f"Algorithm(<the product{order}, then the epilog>)"
         way = ", entries of the batch apart" if self.is_for_entries_apart else ""
         if (factor := self.copied_factor) is not None:
             copy = self._word(2) or self._word(3)
