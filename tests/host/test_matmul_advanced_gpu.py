@@ -129,7 +129,7 @@ def test_odd_columns_that_begin_at_words(extents: tuple[int, int, int]) -> None:
 
 
 def kinds_of(product: advanced.Matmul, algorithms: list[Any]) -> list[Any]:
-    """Return an algorithm of each kind: a kernel of gpumath's, the library, and each two steps."""
+    """Return an algorithm of each kind: a kernel of gpumath's, the library, each two steps."""
     others = [algorithm_from((code, 0, 0.0)) for code in product._plan.other_ways]
     kinds = {
         (each.is_own_kernel, each.has_separate_epilog, "by rows" in repr(each)): each

@@ -96,7 +96,8 @@ impl Steps {
         let wide = wide_type(problem);
         let is_by_rows = order == SumsOrder::ByRows;
         let are_apart = wide.is_some() || is_by_rows;
-        // A product of halves has an addend of the result's type, and one in the result's order.
+        // An addend has the result's type and order, which sums with memory of their own need not
+        // have.
         if are_apart && problem.input_index(InputRole::C).is_some() {
             return None;
         }
@@ -372,7 +373,7 @@ impl Engine for EpilogApart {
             self.product.execute(context, &product)?;
             let sums_output = of(self.sums_output, call.outputs);
             if let Some(epilog) = epilog {
-                // The sums of a factor's lines are not the epilog's.
+                // The sums of a factor's lines are written by a kernel of their own, below.
                 let row_sums = if line_sums.is_none() { sums_output } else { 0 };
                 let vector = self.bias.map_or(row_sums, |index| call.inputs[index]);
                 let addresses = [result, sums, vector, aux];
