@@ -2,12 +2,12 @@
 //!
 //! A short loop gains from helpers only if no thread has to sleep for it. So a helper joins a loop
 //! by one atomic instruction and leaves it by another, without a lock, and looks for loops for a
-//! while before it sleeps.
+//! while before it sleeps. Who waits for helpers does likewise.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{hint, io, ptr, thread};
 
 use crate::process::PerProcess;
@@ -15,9 +15,13 @@ use crate::process::PerProcess;
 /// How long a helper waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often a thread looks before it sleeps: for some microseconds, because the passes of a
-/// transform follow each other at once.
+/// How often a thread looks without offering its core to others: for some microseconds, because the
+/// passes of a transform follow each other at once.
 const LOOKS: usize = 1000;
+
+/// How long a thread looks, and lets others have its core, before it sleeps. To be woken takes a
+/// tenth of that, and a program often does a little else between two calls.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Most loops that helpers share in at once. Others are left to the threads that run them.
 const LOOPS: usize = 16;
@@ -57,6 +61,25 @@ pub(super) struct HelperPool {
     most: usize,
     /// Starts a thread that calls [`Self::help_others`].
     start: fn(&'static Self) -> io::Result<()>,
+}
+
+/// Looks until something is found, for [`PATIENCE`] at most. Returns whether it was found.
+fn look(mut is_found: impl FnMut() -> bool) -> bool {
+    let is_found_soon = (0..LOOKS).any(|_| {
+        hint::spin_loop();
+        is_found()
+    });
+    let begin = Instant::now();
+    is_found_soon
+        || loop {
+            if is_found() {
+                return true;
+            }
+            if begin.elapsed() >= PATIENCE {
+                return false;
+            }
+            thread::yield_now();
+        }
 }
 
 /// A place for a loop that helpers may share in.
@@ -225,11 +248,7 @@ impl HelperPool {
                     self.left.notify_all();
                 }
             }
-            let found = (0..LOOKS).any(|_| {
-                hint::spin_loop();
-                self.is_wanted()
-            });
-            if !found && self.sleep_until_wanted() {
+            if !look(|| self.is_wanted()) && self.sleep_until_wanted() {
                 if let Some(number) = number {
                     self.numbers[number].store(false, Ordering::SeqCst);
                 }
@@ -259,11 +278,7 @@ impl Drop for TakeBack {
     fn drop(&mut self) {
         let Self { pool, shared } = self;
         shared.close();
-        let are_gone = (0..LOOKS).any(|_| {
-            hint::spin_loop();
-            shared.present() == 0
-        });
-        if !are_gone {
+        if !look(|| shared.present() == 0) {
             shared.left.0.fetch_or(SLEEPS, Ordering::SeqCst);
             let gone = pool.left.wait_while(pool.lock(), |()| shared.present() > 0);
             drop(gone.unwrap_or_else(PoisonError::into_inner));
