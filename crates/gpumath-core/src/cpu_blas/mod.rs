@@ -27,6 +27,7 @@ mod room;
 mod run;
 mod short_rows;
 mod small;
+mod strips;
 mod structure;
 mod structured;
 mod structured_run;

@@ -22,16 +22,13 @@ const MOST_COPIED: usize = 48 << 10;
 
 /// The depth that is multiplied at once. The rows of a right factor that is not near the processor
 /// lie on many pages of memory, so a result of at most [`MANY_ROWS`] rows is computed with some of
-/// them after the others: with fewer if the factor comes from memory and the result has few rows.
+/// them after the others.
 const CHUNK: usize = 64;
-const CHUNK_FROM_MEMORY: usize = 16;
-const FROM_MEMORY: usize = 1 << 24;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
-/// Rows that take less time to compute than a right factor of more than so many bytes to read.
-const MANY_WAITING: usize = 16;
-const FAR_RIGHT: usize = 1 << 22;
+/// Most rows of a result that is computed in [strips](super::strips) from such a right factor.
+const ROWS_OF_STRIPS: usize = 16;
 
 /// The depth that is multiplied at once if the left factor is in Fortran order, and has more bytes
 /// than are near, but the result has not: so many columns are read along, which processors notice.
@@ -115,7 +112,7 @@ impl<T: Number> Product<T> {
         let is_far = |width: usize| rows * width * size_of::<T>() > FAR_LEFT;
         if has_columns && depth > CHUNK_OF_COLUMNS && is_far(depth) && !is_far(columns) {
             // SAFETY: the caller guarantees the same.
-            return unsafe { self.compute_in_chunks(arch, CHUNK_OF_COLUMNS, false) };
+            return unsafe { self.compute_in_chunks(arch, CHUNK_OF_COLUMNS) };
         }
         let at_once = self.rows_at_once();
         if rows > at_once {
@@ -156,18 +153,7 @@ impl<T: Number> Product<T> {
                 unsafe { part.compute_side_by_side(arch) };
                 let out = self.out.from::<T>(top, left);
                 // SAFETY: the sums were written, and the caller guarantees the result.
-                unsafe {
-                    if self.alpha == T::ONE && self.beta.is_none() {
-                        sums.copy_to::<T>(out, extent[0], extent[1]);
-                        continue;
-                    }
-                    for row in 0..extent[0] {
-                        for column in 0..extent[1] {
-                            let sum = sums.get(row, column);
-                            store(out.at(row, column), self.alpha, sum, self.beta);
-                        }
-                    }
-                }
+                unsafe { store_sums(sums, out, extent, self.alpha, self.beta) };
             }
         }
     }
@@ -179,15 +165,19 @@ impl<T: Number> Product<T> {
     unsafe fn compute_side_by_side(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         let bytes = columns * depth * size_of::<T>();
-        let most = if self.b.steps[1] == 1 { MANY_ROWS } else { FEW_ROWS };
+        let has_rows = self.b.steps[1] == 1;
+        let most = if has_rows { MANY_ROWS } else { FEW_ROWS };
         if rows > most || columns <= MAX_LANES || bytes <= NEAR {
-            return self.compute_tiles(arch, false);
+            return self.compute_tiles(arch);
         }
-        let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
-        let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
-        let waits_for_memory = rows <= FEW_ROWS || (rows <= MANY_WAITING && bytes > FAR_RIGHT);
         // SAFETY: the caller guarantees the same.
-        unsafe { self.compute_in_chunks(arch, chunk, waits_for_memory) };
+        unsafe {
+            if T::IS_REAL && has_rows && rows <= ROWS_OF_STRIPS {
+                self.compute_in_strips(arch);
+            } else {
+                self.compute_in_chunks(arch, CHUNK);
+            }
+        }
     }
 
     /// Returns how many rows are computed before the next.
@@ -224,19 +214,19 @@ impl<T: Number> Product<T> {
     }
 
     /// Computes in tiles, whatever the extents.
-    fn compute_tiles(self, arch: Arch, waits_for_memory: bool) {
+    fn compute_tiles(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         if rows * columns * depth <= TINIEST {
             // To ask the thread for room would take as long as the product.
             let mut room = Room::<LEAST>::new();
             let copy = room.numbers();
-            let tiles = Tiles { product: self, run: Run::ONE, waits_for_memory, copy };
+            let tiles = Tiles { product: self, run: Run::ONE, copy };
             self.fitting(arch).dispatch(tiles);
             return;
         }
         let is_large = self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED;
         with_large_room(if is_large { MOST_COPIED } else { COPIED }, |copy| {
-            let tiles = Tiles { product: self, run: Run::ONE, waits_for_memory, copy };
+            let tiles = Tiles { product: self, run: Run::ONE, copy };
             self.fitting(arch).dispatch(tiles);
         });
     }
@@ -256,7 +246,7 @@ impl<T: Number> Product<T> {
             });
         }
         with_large_room(COPIED, |copy| {
-            arch.dispatch(Tiles { product: self, run, waits_for_memory: false, copy });
+            arch.dispatch(Tiles { product: self, run, copy });
         });
     }
 
@@ -264,13 +254,13 @@ impl<T: Number> Product<T> {
     ///
     /// # Safety
     /// As for [`Self::compute_in_tiles`].
-    unsafe fn compute_in_chunks(self, arch: Arch, chunk: usize, waits_for_memory: bool) {
+    unsafe fn compute_in_chunks(self, arch: Arch, chunk: usize) {
         let [rows, columns, depth] = self.shape;
         let mut beta = self.beta;
         for first in (0..depth.max(1)).step_by(chunk) {
             let shape = [rows, columns, chunk.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
-            Self { shape, a, b, beta, ..self }.compute_tiles(arch, waits_for_memory);
+            Self { shape, a, b, beta, ..self }.compute_tiles(arch);
             beta = Some(T::ONE);
         }
     }
@@ -279,8 +269,6 @@ impl<T: Number> Product<T> {
 struct Tiles<'a, T> {
     product: Product<T>,
     run: Run,
-    /// Whether to read the right factor takes longer than to multiply it by the rows.
-    waits_for_memory: bool,
     /// Room for what has to be copied.
     copy: &'a mut [MaybeUninit<T>],
 }
@@ -303,9 +291,8 @@ impl<T: Number> Tiles<'_, T> {
     fn compute_one<S: Simd>(&mut self, simd: S) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let columns = self.product.shape[1];
-        // Of 16 registers, the sums of three vectors and four rows leave too few, so that one of
-        // them is in memory all the time. That takes less time than to wait for the right factor.
-        let has_three = S::REGISTER_COUNT >= 32 || self.waits_for_memory;
+        // Of 16 registers, the sums of three vectors and four rows would leave too few.
+        let has_three = S::REGISTER_COUNT >= 32;
         let mut left = 0;
         while left < columns {
             let vectors = (columns - left).div_ceil(lanes);
@@ -383,6 +370,31 @@ impl<T: Number> Tiles<'_, T> {
                 return V;
             }
             beta = Some(T::ONE);
+        }
+    }
+}
+
+/// Stores a part of the result, of so many rows and columns.
+///
+/// # Safety
+/// The elements of both are in valid memory.
+#[inline(always)]
+pub(super) unsafe fn store_sums<T: Number>(
+    sums: Matrix,
+    out: Matrix,
+    [rows, columns]: [usize; 2],
+    alpha: T,
+    beta: Option<T>,
+) {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        if alpha == T::ONE && beta.is_none() {
+            return sums.copy_to::<T>(out, rows, columns);
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                store(out.at(row, column), alpha, sums.get(row, column), beta);
+            }
         }
     }
 }
