@@ -52,15 +52,19 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=0.1, help="seconds for each subject")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
-    wanted = str(arguments.threads)
-    if any(os.environ.get(name) != wanted for name in VARIABLES):
-        os.environ.update(dict.fromkeys(VARIABLES, wanted))
+    confine(parser, arguments.threads)
+    measure(arguments)
+
+
+def confine(parser: argparse.ArgumentParser, threads: int) -> None:
+    """Give this process as many cores as threads, and NumPy as many threads."""
+    if any(os.environ.get(name) != str(threads) for name in VARIABLES):
+        os.environ.update(dict.fromkeys(VARIABLES, str(threads)))
         os.execv(sys.executable, [sys.executable, *sys.argv])
     cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < arguments.threads:
-        parser.error(f"--threads is {arguments.threads}, but there are {len(cores)} cores")
-    os.sched_setaffinity(0, cores[-arguments.threads :])
-    measure(arguments)
+    if len(cores) < threads:
+        parser.error(f"--threads is {threads}, but there are {len(cores)} cores")
+    os.sched_setaffinity(0, cores[-threads:])
 
 
 def shapes_of(arguments: argparse.Namespace) -> list[tuple[int, ...]]:
@@ -130,7 +134,8 @@ def alternate(*calls: Callable[[], object], least: float, threads: int) -> list[
     """Return the least time of each call, in seconds."""
     clock, pause, turn = time.thread_time, 0.0, 1e-3
     if threads > 1:
-        clock, pause, turn = time.perf_counter, 0.2, least / 3
+        # Some systems take 20 ms or so until threads that slept have a core each.
+        clock, pause, turn = time.perf_counter, 0.2, max(least / 3, 0.05)
     best = [float("inf")] * len(calls)
     start, rounds = clock(), 0
     while rounds < 3 or (threads == 1 and clock() - start < 2 * least):

@@ -13,6 +13,12 @@ pub(super) const fn has_fast_masks<S: Simd>() -> bool {
     size_of::<S::f32s>() == 64
 }
 
+/// Whether there are 16 registers for vectors, not 32: too few for the sums of large tiles.
+#[inline(always)]
+pub(super) const fn has_few_registers<S: Simd>() -> bool {
+    S::REGISTER_COUNT < 32
+}
+
 /// A real or complex number that the `gemm` crate knows.
 pub(crate) trait Number:
     Pod + Send + Sync + PartialEq + Add<Output = Self> + Mul<Output = Self> + 'static

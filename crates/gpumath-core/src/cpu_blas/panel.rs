@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use pulp::Simd;
 
 use super::matrix::Matrix;
-use super::number::{Number, has_fast_masks};
+use super::number::{Number, has_fast_masks, has_few_registers};
 use super::tile::{MAX_LANES, MOST_VECTORS, store};
 use super::transpose::Transposition;
 use super::vector::load;
@@ -38,7 +38,7 @@ impl<T: Number> Panel<T> {
     /// The matrices have these extents and are in valid memory.
     #[inline(always)]
     pub(super) unsafe fn compute<S: Simd, const V: usize, const FULL: bool>(self, simd: S) {
-        let has_registers = S::REGISTER_COUNT >= 32;
+        let has_registers = !has_few_registers::<S>();
         let mut top = 0;
         // Rows at a time, and sums of each, such that as many vectors of sums are computed as keep
         // the processor busy and as there are registers for.

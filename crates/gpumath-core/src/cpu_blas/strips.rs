@@ -9,11 +9,14 @@ use std::mem::MaybeUninit;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::matrix::Matrix;
-use super::number::Number;
+use super::number::{Number, has_few_registers};
 use super::room::with_large_room;
 use super::tile::{Product, store_sums};
 use super::vector::load;
 use crate::memory::fetch;
+
+/// Most rows of a result that takes less time in strips than in tiles.
+const MOST_ROWS: usize = 16;
 
 /// Bytes of the sums of a strip.
 const SUMS: usize = 16 << 10;
@@ -27,6 +30,13 @@ const ADDED: usize = 2;
 const LINE: usize = 64;
 
 impl<T: Number> Product<T> {
+    /// Whether strips take less time than tiles for a large right factor: if it is read along its
+    /// rows, and there are too few registers for large tiles.
+    pub(super) fn has_fast_strips(&self, arch: Arch) -> bool {
+        let is_for_strips = T::IS_REAL && self.b.steps[1] == 1 && self.shape[0] <= MOST_ROWS;
+        is_for_strips && arch.dispatch(HasFewRegisters)
+    }
+
     /// Computes a product of real matrices, of which the right one has rows whose elements lie side
     /// by side.
     ///
@@ -34,6 +44,17 @@ impl<T: Number> Product<T> {
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_strips(self, arch: Arch) {
         with_large_room(SUMS, |sums| arch.dispatch(Strips { product: self, sums }));
+    }
+}
+
+struct HasFewRegisters;
+
+impl WithSimd for HasFewRegisters {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        has_few_registers::<S>()
     }
 }
 

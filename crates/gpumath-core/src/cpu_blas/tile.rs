@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::kernels::TINIEST;
 use super::matrix::Matrix;
-use super::number::{Number, has_fast_masks};
+use super::number::{Number, has_fast_masks, has_few_registers};
 use super::panel::{Panel, copy_panel};
 use super::room::{LEAST, Room, with_large_room};
 use super::run::Run;
@@ -22,13 +22,12 @@ const MOST_COPIED: usize = 48 << 10;
 
 /// The depth that is multiplied at once. The rows of a right factor that is not near the processor
 /// lie on many pages of memory, so a result of at most [`MANY_ROWS`] rows is computed with some of
-/// them after the others.
+/// them after the others: with fewer if the factor comes from memory and the result has few rows.
 const CHUNK: usize = 64;
+const CHUNK_FROM_MEMORY: usize = 16;
+const FROM_MEMORY: usize = 1 << 24;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
-
-/// Most rows of a result that is computed in [strips](super::strips) from such a right factor.
-const ROWS_OF_STRIPS: usize = 16;
 
 /// The depth that is multiplied at once if the left factor is in Fortran order, and has more bytes
 /// than are near, but the result has not: so many columns are read along, which processors notice.
@@ -165,18 +164,18 @@ impl<T: Number> Product<T> {
     unsafe fn compute_side_by_side(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         let bytes = columns * depth * size_of::<T>();
-        let has_rows = self.b.steps[1] == 1;
-        let most = if has_rows { MANY_ROWS } else { FEW_ROWS };
+        let most = if self.b.steps[1] == 1 { MANY_ROWS } else { FEW_ROWS };
         if rows > most || columns <= MAX_LANES || bytes <= NEAR {
             return self.compute_tiles(arch);
         }
         // SAFETY: the caller guarantees the same.
         unsafe {
-            if T::IS_REAL && has_rows && rows <= ROWS_OF_STRIPS {
-                self.compute_in_strips(arch);
-            } else {
-                self.compute_in_chunks(arch, CHUNK);
+            if self.has_fast_strips(arch) {
+                return self.compute_in_strips(arch);
             }
+            let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
+            let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
+            self.compute_in_chunks(arch, chunk);
         }
     }
 
@@ -291,8 +290,8 @@ impl<T: Number> Tiles<'_, T> {
     fn compute_one<S: Simd>(&mut self, simd: S) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let columns = self.product.shape[1];
-        // Of 16 registers, the sums of three vectors and four rows would leave too few.
-        let has_three = S::REGISTER_COUNT >= 32;
+        // The sums of three vectors and four rows would leave too few of 16 registers.
+        let has_three = !has_few_registers::<S>();
         let mut left = 0;
         while left < columns {
             let vectors = (columns - left).div_ceil(lanes);
