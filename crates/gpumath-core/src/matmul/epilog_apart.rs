@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::epilog::AuxKind;
-use super::epilog_choice::Reasons;
+use super::epilog_choice::{Reasons, gains_by_rows};
 use super::geometry::{Geometry, Matrix};
 use super::problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
 use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine, plan_cuda};
@@ -44,13 +44,18 @@ impl SumsOrder {
 
 /// Returns the numbers of the steps for a problem, one for each order of the sums.
 pub(super) fn codes(problem: &MatmulProblem) -> impl Iterator<Item = [u64; 8]> {
-    let result = &problem.outputs[0].layout;
-    let is_by_rows = without_gaps(result) == Layout::contiguous(&result.shape);
+    let is_by_rows = is_by_rows(problem);
     let orders = SumsOrder::ALL.into_iter();
     orders
         .filter(move |&order| order == SumsOrder::OfResult || !is_by_rows)
         .filter(|&order| Steps::of(problem, order).is_some())
         .map(SumsOrder::code)
+}
+
+/// Whether the result is by rows.
+fn is_by_rows(problem: &MatmulProblem) -> bool {
+    let result = &problem.outputs[0].layout;
+    without_gaps(result) == Layout::contiguous(&result.shape)
 }
 
 /// What is to be done after a product without an epilog.
@@ -295,13 +300,18 @@ impl EpilogApart {
         let Some(first) = first else {
             return Self::new(problem, SumsOrder::OfResult, device).map(Some);
         };
+        let most = problem.search.max_workspace.unwrap_or(u64::MAX);
+        let has_room = |planned: &Self| planned.workspace_size() as u64 <= most;
+        if gains_by_rows(problem, first)
+            && !is_by_rows(problem)
+            && let Ok(planned) = Self::new(problem, SumsOrder::ByRows, device)
+            && has_room(&planned)
+        {
+            return Ok(Some(planned));
+        }
         let Some(reasons) = Reasons::of(problem, first) else { return Ok(None) };
         let planned = Self::new(problem, SumsOrder::OfResult, device)?;
-        let most = problem.search.max_workspace.unwrap_or(u64::MAX);
-        if planned.workspace_size() as u64 > most {
-            return Ok(None);
-        }
-        let is_faster = reasons.hold(planned.product.algorithms().first());
+        let is_faster = has_room(&planned) && reasons.hold(planned.product.algorithms().first());
         Ok(is_faster.then_some(planned))
     }
 

@@ -1,9 +1,11 @@
 //! For which products an epilog is expected to take less time as a step of its own. The rules are
 //! from the times of 12,542 and of 14,719 products with 14 epilogs on H100s, of random extents,
-//! layouts and five types.
+//! layouts and five types. The rule for products by rows is from the times of 38,055 such products
+//! on an H200.
 
 use super::cublaslt::number_and_parts;
 use super::epilog::AuxKind;
+use super::geometry::Matrix;
 use super::problem::MatmulProblem;
 use super::types::ComputeType;
 use super::{Epilog, FoundAlgorithm, kernel};
@@ -31,6 +33,27 @@ const MANY_BITS: i64 = 1 << 18;
 /// after it costs: where the step multiplies by a derivative, and where it is any other.
 const MIDDLE_SUM: i64 = 256;
 const LONG_SUM: i64 = 1024;
+/// From so many products in a sum on, matrices of a batch that have the right factor in common take
+/// so much less time as one matrix, which they are by rows, that the copy after it is worth it.
+const SUM_OF_ONE_MATRIX: i64 = 512;
+/// Numbers of cuBLASLt's algorithms with an epilog that are as fast as that.
+const FAST_FOR_ENTRIES: [i32; 2] = [13, 66];
+
+/// Whether the steps are expected to take the least time if the product is computed by rows, for
+/// the first algorithm of cuBLASLt with the epilog.
+pub(super) fn gains_by_rows(problem: &MatmulProblem, first: &FoundAlgorithm) -> bool {
+    let Some((number, _)) = number_and_parts(first) else { return false };
+    let [_, _, depth] = problem.extents();
+    let batch = problem.geometry().batch;
+    let has_common_factor = batch
+        .iter()
+        .all(|dim| dim.strides[Matrix::B as usize] == 0 && dim.strides[Matrix::A as usize] != 0);
+    let are_several = batch.count() > 1;
+    depth >= SUM_OF_ONE_MATRIX
+        && !FAST_FOR_ENTRIES.contains(&number)
+        && are_several
+        && has_common_factor
+}
 
 /// Why the steps may be faster than an algorithm of cuBLASLt with the epilog.
 #[derive(Clone, Copy, Debug)]
