@@ -1,7 +1,6 @@
 //! For which products an epilog is expected to take less time as a step of its own. The rules are
 //! from the times of 12,542 and of 14,719 products with 14 epilogs on H100s, of random extents,
-//! layouts and five types. The rule for products by rows is from the times of 38,055 such products
-//! on an H200.
+//! layouts and five types, and of 38,055 such products on an H200.
 
 use super::cublaslt::number_and_parts;
 use super::epilog::AuxKind;
@@ -30,11 +29,11 @@ const MANY_RESULTS: i64 = 1 << 22;
 /// Likewise, for halves with bits.
 const MANY_BITS: i64 = 1 << 18;
 /// From so many products in a sum on, a faster kernel for the product gains more than the step
-/// after it costs: where the step multiplies by a derivative, and where it is any other.
-const MIDDLE_SUM: i64 = 256;
+/// after it costs.
 const LONG_SUM: i64 = 1024;
+
 /// From so many products in a sum on, matrices of a batch that have the right factor in common take
-/// so much less time as one matrix, which they are by rows, that the copy after it is worth it.
+/// much less time as one matrix, which they are by rows.
 const SUM_OF_ONE_MATRIX: i64 = 512;
 /// Numbers of cuBLASLt's algorithms with an epilog that are as fast as that.
 const FAST_FOR_ENTRIES: [i32; 2] = [13, 66];
@@ -90,8 +89,9 @@ impl Reasons {
         let gains_by_own = match (is_half, sums_factor) {
             (_, true) => is_half && !is_vector,
             (true, false) => problem.epilog == Epilog::Drelu,
-            (false, _) if problem.epilog.aux_input().is_some() => depth >= MIDDLE_SUM,
-            (false, _) => problem.epilog.aux_output().is_some(),
+            (false, _) => {
+                problem.epilog.aux_input().is_some() || problem.epilog.aux_output().is_some()
+            }
         };
         let is_long = !is_half && is_exact && depth >= LONG_SUM;
         let is_slow = is_slow || has_slow_aux(problem, number);
