@@ -47,10 +47,9 @@ pub(super) fn gains_by_rows(problem: &MatmulProblem, first: &FoundAlgorithm) -> 
     let has_common_factor = batch
         .iter()
         .all(|dim| dim.strides[Matrix::B as usize] == 0 && dim.strides[Matrix::A as usize] != 0);
-    let are_several = batch.count() > 1;
     depth >= SUM_OF_ONE_MATRIX
         && !FAST_FOR_ENTRIES.contains(&number)
-        && are_several
+        && batch.count() > 1
         && has_common_factor
 }
 
@@ -89,9 +88,7 @@ impl Reasons {
         let gains_by_own = match (is_half, sums_factor) {
             (_, true) => is_half && !is_vector,
             (true, false) => problem.epilog == Epilog::Drelu,
-            (false, _) => {
-                problem.epilog.aux_input().is_some() || problem.epilog.aux_output().is_some()
-            }
+            (false, _) => problem.epilog.aux_input().or(problem.epilog.aux_output()).is_some(),
         };
         let is_long = !is_half && is_exact && depth >= LONG_SUM;
         let is_slow = is_slow || has_slow_aux(problem, number);

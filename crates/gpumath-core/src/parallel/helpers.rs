@@ -69,17 +69,17 @@ fn look(mut is_found: impl FnMut() -> bool) -> bool {
         hint::spin_loop();
         is_found()
     });
+    if is_found_soon {
+        return true;
+    }
     let begin = Instant::now();
-    is_found_soon
-        || loop {
-            if is_found() {
-                return true;
-            }
-            if begin.elapsed() >= PATIENCE {
-                return false;
-            }
-            thread::yield_now();
+    while begin.elapsed() < PATIENCE {
+        thread::yield_now();
+        if is_found() {
+            return true;
         }
+    }
+    false
 }
 
 /// A place for a loop that helpers may share in.
