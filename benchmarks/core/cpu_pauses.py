@@ -31,6 +31,7 @@ PAUSES = [
 def wait(kind: str, microseconds: int) -> None:
     if kind == "sleep":
         time.sleep(microseconds * 1e-6)
+        return
     end = time.perf_counter() + microseconds * 1e-6
     while time.perf_counter() < end:
         pass

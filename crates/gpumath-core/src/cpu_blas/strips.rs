@@ -47,6 +47,7 @@ impl<T: Number> Product<T> {
     }
 }
 
+/// Asks a set of instructions whether it [has few registers](has_few_registers).
 struct HasFewRegisters;
 
 impl WithSimd for HasFewRegisters {

@@ -35,7 +35,8 @@ const LONG_SUM: i64 = 1024;
 /// From so many products in a sum on, matrices of a batch that have the right factor in common take
 /// much less time as one matrix, which they are by rows.
 const SUM_OF_ONE_MATRIX: i64 = 512;
-/// Numbers of cuBLASLt's algorithms with an epilog that are as fast as that.
+/// Numbers of cuBLASLt's algorithms that multiply the entries one by one, with the epilog, in as
+/// little time as that.
 const FAST_FOR_ENTRIES: [i32; 2] = [13, 66];
 
 /// Whether the steps are expected to take the least time if the product is computed by rows, for

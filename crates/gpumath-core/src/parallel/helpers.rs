@@ -2,7 +2,7 @@
 //!
 //! A short loop gains from helpers only if no thread has to sleep for it. So a helper joins a loop
 //! by one atomic instruction and leaves it by another, without a lock, and looks for loops for a
-//! while before it sleeps. Who waits for helpers does likewise.
+//! while before it sleeps. A thread that waits for its helpers does the same.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
@@ -19,8 +19,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// passes of a transform follow each other at once.
 const LOOKS: usize = 1000;
 
-/// How long a thread looks, and lets others have its core, before it sleeps. To be woken takes a
-/// tenth of that, and a program often does a little else between two calls.
+/// How long a thread goes on looking before it sleeps. Meanwhile it offers its core to others. To
+/// wake a thread takes about a tenth of that, and programs often do little else between two calls.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Most loops that helpers share in at once. Others are left to the threads that run them.
