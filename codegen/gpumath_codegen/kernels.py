@@ -29,7 +29,7 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
         f"structured_{kind}": (
-            ("structured", "half_stored", "diagonal"),
+            ("structured", "half_stored", "half_stored_tiles", "diagonal"),
             (f"-DELEMENT={element}",),
         )
         for kind, element in (

@@ -154,3 +154,14 @@ def test_slopes_of_large_arguments(dtype: str) -> None:
     slopes = torch.tensor([0, 0, 0, 0.5, 1, 1, 1, float("nan")], device="cuda").double()
     expected = (a.double() @ b.double()) * slopes[:, None]
     torch.testing.assert_close(found.double(), expected, rtol=1e-2, atol=1e-2, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_shared_right_factor_makes_one_product_by_rows(dtype: str) -> None:
+    """A plan computes it so first, without being tuned."""
+    a, b = random(5, 40, 900, dtype=dtype), random(900, 72, dtype=dtype)
+    with advanced.Matmul(a, b) as product:
+        first, *_ = product.plan(epilog=advanced.MatmulEpilog.GELU_AUX)
+        assert "by rows" in repr(first)
+        found, _ = product.execute()
+    assert_is_close(found, torch.nn.functional.gelu(a.double() @ b.double(), approximate="tanh"))

@@ -39,7 +39,9 @@ pub(crate) use line_sums::{LineSumsCall, Lines};
 pub(crate) use mirror::{Completed, Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use spectra::{Spectra, multiply_spectra};
-pub(crate) use structured::{DIMENSIONS, Part, Stored, StructuredProduct, multiply_structured};
+pub(crate) use structured::{
+    DIMENSIONS, Stored, StructuredKernel, StructuredProduct, multiply_structured,
+};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.

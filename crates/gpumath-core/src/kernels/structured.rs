@@ -22,8 +22,12 @@ pub(crate) const DIMENSIONS: usize = 3;
 /// start than to look at their columns.
 const MOST_LOOKING: u64 = 1 << 11;
 
-/// Rows of a block that computes a few columns.
+/// Rows of a block that computes a few columns, and most columns.
 const FEW_ROWS: u64 = 8;
+const FEW_COLUMNS: u64 = 4;
+
+/// Side of the squares of a product with one triangle that blocks compute.
+const TILE: u64 = 16;
 
 /// Blocks from which they compute squares of products by diagonal matrices: they take longer to
 /// begin.
@@ -35,12 +39,19 @@ const SQUARE: u64 = 32;
 /// The number of what is stored of diagonal matrices.
 const DIAGONAL: i64 = 2;
 
-/// What is computed of a product.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
-    Whole,
-    /// The columns with NaN in the row of a triangle with one stored element.
-    WithNan,
+/// What computes a product, or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StructuredKernel {
+    /// A thread computes an element of a product with one triangle.
+    Elements,
+    /// A warp computes a row of up to four columns.
+    FewColumns,
+    /// A block computes a square.
+    Tiles,
+    /// Products by diagonal matrices.
+    Diagonal,
+    /// The columns with NaN in the row of a triangle with one stored element are computed again.
+    Repair,
 }
 
 /// What is stored of the left factor.
@@ -118,14 +129,14 @@ impl StructuredProduct {
         product
     }
 
-    /// The kernel that computes a part of the product, and the number of its blocks.
-    fn kernel(&self, part: Part) -> (&'static CStr, u64) {
+    /// The name of a kernel, and the number of its blocks.
+    fn launched(&self, kernel: StructuredKernel) -> (&'static CStr, u64) {
         let Self { rows, columns, entries, .. } = *self;
         // Blocks whose threads compute an element each.
         let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
-        match part {
-            Part::WithNan => (c"repair", (columns * entries).min(MOST_LOOKING)),
-            Part::Whole if self.stored == DIAGONAL => {
+        match kernel {
+            StructuredKernel::Repair => (c"repair", (columns * entries).min(MOST_LOOKING)),
+            StructuredKernel::Diagonal => {
                 let [_, [down, right], ..] = self.steps;
                 let is_read_along_rows = right.unsigned_abs() <= down.unsigned_abs();
                 let is_across = is_read_along_rows != (self.is_along_rows == 1);
@@ -137,11 +148,18 @@ impl StructuredProduct {
                     (c"diagonal", elements)
                 }
             }
-            Part::Whole if columns == 1 => (c"half_stored_1", rows.div_ceil(FEW_ROWS) * entries),
-            Part::Whole if columns <= 8 && rows >= 64 => {
-                (c"half_stored_4", rows.div_ceil(FEW_ROWS) * columns.div_ceil(4) * entries)
+            StructuredKernel::FewColumns if columns == 1 => {
+                (c"half_stored_1", rows.div_ceil(FEW_ROWS) * entries)
             }
-            Part::Whole => (c"half_stored", elements),
+            StructuredKernel::FewColumns => {
+                let blocks = rows.div_ceil(FEW_ROWS) * columns.div_ceil(FEW_COLUMNS);
+                (c"half_stored_4", blocks * entries)
+            }
+            StructuredKernel::Tiles => {
+                let tiles = rows.div_ceil(TILE) * columns.div_ceil(TILE);
+                (c"half_stored_tiles", tiles * entries)
+            }
+            StructuredKernel::Elements => (c"half_stored", elements),
         }
     }
 
@@ -152,7 +170,7 @@ impl StructuredProduct {
     }
 }
 
-/// Enqueues a product, or a part of it, on `stream`, in the context of the stream's device. The
+/// Enqueues a product on `stream`, in the context of the stream's device. The
 /// work can be captured into a graph.
 ///
 /// # Safety
@@ -164,7 +182,7 @@ pub(crate) unsafe fn multiply_structured(
     [a, b, c, result]: [usize; 4],
     dtype: DType,
     product: &StructuredProduct,
-    part: Part,
+    kernel: StructuredKernel,
     stream: StreamRef,
 ) -> Result<()> {
     let ptx = match dtype {
@@ -181,7 +199,7 @@ pub(crate) unsafe fn multiply_structured(
     if product.rows * product.columns * product.entries == 0 {
         return Ok(());
     }
-    let (name, blocks) = product.kernel(part);
+    let (name, blocks) = product.launched(kernel);
     let addresses = [&result, &a, &b, &c].map(|address| std::ptr::from_ref(address) as usize);
     let [to, left, right, third] = addresses;
     let parameters = [to, left, right, third, std::ptr::from_ref(product) as usize];
@@ -198,7 +216,8 @@ mod tests {
     fn the_kernels_take_the_structure() {
         let size = size_of::<StructuredProduct>();
         for ptx in [FLOAT32, FLOAT64, COMPLEX64, COMPLEX128] {
-            let of_half_stored = ["half_stored", "half_stored_1", "half_stored_4"];
+            let of_half_stored =
+                ["half_stored", "half_stored_1", "half_stored_4", "half_stored_tiles"];
             let others = ["repair", "diagonal", "diagonal_squares"];
             for name in of_half_stored.into_iter().chain(others) {
                 let parameter = format!("{name}_param_4[{size}]");

@@ -116,6 +116,6 @@ fn is_row_major([down, right]: [i64; 2]) -> bool {
 
 /// Whether the memory of a matrix has the upper triangle if it is read in column-major order: in
 /// row-major order, it has the transposed matrix, in the other triangle.
-pub(super) fn is_upper_in_memory(triangle: Triangle, steps: [i64; 2]) -> bool {
+fn is_upper_in_memory(triangle: Triangle, steps: [i64; 2]) -> bool {
     (triangle == Triangle::Upper) != is_row_major(steps)
 }

@@ -10,7 +10,7 @@ use super::operand::{Operand, Place};
 use super::way::{HalfStored, Way, most_completed};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::kernels::Part;
+use crate::kernels::StructuredKernel;
 use crate::matmul::{InputRole, Matmul, MatmulArguments, MatmulEngine, MatmulRequest};
 use crate::operation::{Call, Engine, Execution, Operation, Request};
 use crate::structured_matmul::problem::StructuredMatmulProblem;
@@ -60,7 +60,8 @@ impl GeneralEngine {
                 return Ok(None);
             }
             if half_stored.is_triangular() {
-                repair = KernelCall::new(Part::WithNan, dtype, pair, is_right, c, &out);
+                let kernel = StructuredKernel::Repair;
+                repair = KernelCall::new(kernel, dtype, pair, is_right, c, &out);
             }
             let (layout, structure) = (&product.layouts[index], factors[index].structure);
             if let Some((completion, completed, size)) =

@@ -5,7 +5,7 @@ use super::operand::{Operand, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::Result;
-use crate::kernels::{self, DIMENSIONS, Part, Stored, StructuredProduct};
+use crate::kernels::{self, DIMENSIONS, Stored, StructuredKernel, StructuredProduct};
 use crate::structured_matmul::scalars::Scalars;
 use crate::tensor::{BatchDims, DType};
 
@@ -15,7 +15,7 @@ pub(super) struct KernelCall {
     product: Box<StructuredProduct>,
     /// The dimensions of a batch that are too many for the kernel: it is enqueued for each entry.
     outer: BatchDims<4>,
-    part: Part,
+    kernel: StructuredKernel,
     dtype: DType,
     /// Of the factors, with the one that has a structure first, of what is added, and of the
     /// result.
@@ -27,7 +27,7 @@ impl KernelCall {
     /// Describes a product of a matrix with a structure, which is the right factor if `is_right`.
     /// `None` if the kernel computes none of this structure.
     pub(super) fn new(
-        part: Part,
+        kernel: StructuredKernel,
         dtype: DType,
         [matrix, other]: [&Operand; 2],
         is_right: bool,
@@ -50,7 +50,7 @@ impl KernelCall {
         let places = operands.each_ref().map(|operand| operand.place);
         let outer = BatchDims::merged(outer.iter().copied());
         let (product, has_addend) = (Box::new(product), c.is_some());
-        Some(Self { product, outer, part, dtype, places, has_addend })
+        Some(Self { product, outer, kernel, dtype, places, has_addend })
     }
 
     /// Enqueues the kernel.
@@ -64,12 +64,12 @@ impl KernelCall {
         scalars: Scalars,
         stream: StreamRef,
     ) -> Result<()> {
-        if matches!(self.part, Part::WithNan) && !scalars.has_factors() {
+        if self.kernel == StructuredKernel::Repair && !scalars.has_factors() {
             return Ok(());
         }
         let beta = (self.has_addend && scalars.has_beta()).then_some(scalars.beta);
         let product = self.product.with_scalars(scalars.alpha, beta);
-        let (first, dtype, part) = (self.places.map(address), self.dtype, self.part);
+        let (first, dtype, kernel) = (self.places.map(address), self.dtype, self.kernel);
         for entry in 0..self.outer.count() {
             let mut addresses = first;
             for (address, offset) in addresses.iter_mut().zip(self.outer.offsets(entry)) {
@@ -77,7 +77,7 @@ impl KernelCall {
             }
             // SAFETY: the caller guarantees that the memory is valid.
             unsafe {
-                kernels::multiply_structured(context, addresses, dtype, &product, part, stream)
+                kernels::multiply_structured(context, addresses, dtype, &product, kernel, stream)
             }?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::operand::{Operand, Order, Place};
 use super::way::{HalfStored, Way};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
-use crate::kernels::{Elements, Part, TiledCopy};
+use crate::kernels::{Elements, StructuredKernel, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::structured_matmul::problem::Product;
 use crate::tensor::{BatchDims, DType, Layout};
@@ -146,20 +146,22 @@ impl Route {
         c: Option<Operand>,
         result: &Operand,
     ) -> Result<()> {
-        let kernel = |part: Part| {
+        let kernel_call = |kernel: StructuredKernel| {
             let factors = [&matrix, &other];
-            let call = KernelCall::new(part, self.dtype, factors, is_right, c.as_ref(), result);
+            let call = KernelCall::new(kernel, self.dtype, factors, is_right, c.as_ref(), result);
             call.map(|call| Step::Structured { call, alpha: Factor::Alpha })
         };
         let is_in_place = self.is_in_place && c.is_some();
         let half_stored = HalfStored::new(self.dtype, [&matrix, &other], is_right, result);
-        match half_stored
-            .map_or(Way::Kernel, |product| product.way(self.most_completed, is_in_place))
-        {
-            Way::Kernel => self.steps.extend(kernel(Part::Whole)),
+        let way = half_stored.map_or(Way::Kernel(StructuredKernel::Diagonal), |product| {
+            product.way(self.most_completed, is_in_place)
+        });
+        match way {
+            Way::Kernel(kernel) => self.steps.extend(kernel_call(kernel)),
             Way::Completed => {
                 let is_triangular = half_stored.is_some_and(HalfStored::is_triangular);
-                let repair = if is_triangular { kernel(Part::WithNan) } else { None };
+                let repair =
+                    if is_triangular { kernel_call(StructuredKernel::Repair) } else { None };
                 let whole = self.completed(matrix)?;
                 let (a, b) = if is_right { (other, whole) } else { (whole, other) };
                 self.multiply_general(a, b, c, result)?;

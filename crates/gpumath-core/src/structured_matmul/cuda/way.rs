@@ -1,11 +1,12 @@
 //! Which way takes the least time for a product of a matrix of which one triangle is stored: rules
 //! from measurements on one GPU.
 
-use super::completion::{completed_as, is_upper_in_memory};
+use super::completion::completed_as;
 use super::operand::Operand;
 use crate::cpu_blas::Structure;
 use crate::device::Device;
 use crate::error::Result;
+use crate::kernels::StructuredKernel;
 use crate::tensor::DType;
 
 /// A completed matrix may take one byte of so many of the GPU's memory.
@@ -20,7 +21,7 @@ pub(super) fn most_completed(device: i32) -> Result<usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// By one kernel of ours.
-    Kernel,
+    Kernel(StructuredKernel),
     /// As a general product, of a copy with all elements.
     Completed,
     /// By cuBLAS's functions, which compute the products of a batch one by one.
@@ -37,12 +38,12 @@ pub(super) struct HalfStored {
     other: i64,
     /// Number of products.
     batch: i64,
-    /// Whether the upper triangle is stored, if the memory is in column-major order.
-    is_upper: bool,
     /// Whether neighbours in the memory of the result are none in that of the other factor.
     is_across: bool,
-    /// Whether cuBLAS gets the matrix as the right factor and transposes it.
-    is_turned_on_right: bool,
+    /// Whether all lines that cuBLAS reads begin at even elements.
+    are_lines_even: bool,
+    /// Whether neighbours in the memory of the result are none in that of the matrix.
+    is_matrix_across: bool,
 }
 
 impl HalfStored {
@@ -54,7 +55,7 @@ impl HalfStored {
         is_right: bool,
         result: &Operand,
     ) -> Option<Self> {
-        let (triangle, _) = completed_as(matrix.structure)?;
+        completed_as(matrix.structure)?;
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
         let orders = [matrix, other, result].map(|operand| {
@@ -62,39 +63,44 @@ impl HalfStored {
             right.unsigned_abs() <= down.unsigned_abs()
         });
         let [is_matrix_in_rows, is_other_in_rows, is_result_in_rows] = orders;
+        let line = if is_right == is_result_in_rows { side } else { width };
         Some(Self {
             structure: matrix.structure,
             dtype,
             side,
             other: width,
             batch: result.layout.shape[..result.axis()].iter().product(),
-            is_upper: is_upper_in_memory(triangle, matrix.steps()),
             is_across: is_other_in_rows != is_result_in_rows,
-            // cuBLAS's results are in column-major order.
-            is_turned_on_right: is_right != is_result_in_rows
-                && is_matrix_in_rows != is_result_in_rows,
+            are_lines_even: side % 2 == 0 && line % 2 == 0,
+            is_matrix_across: is_matrix_in_rows != is_result_in_rows,
         })
     }
 
     /// Chooses the way, where a completed matrix may take at most so many bytes, and the result may
     /// overwrite what is added.
     pub(super) fn way(self, most: usize, is_in_place: bool) -> Way {
-        if self.is_for_kernel() {
-            return Way::Kernel;
+        let is_fast_in_library = self.is_fast_in_library();
+        if let Some(kernel) = self.kernel().filter(|_| self.other == 1 || !is_fast_in_library) {
+            return Way::Kernel(kernel);
         }
         let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
         let can_be_completed = elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
-        let is_completed = if self.is_triangular() {
-            // What is added in place is gone when columns are computed again.
-            !is_in_place && !self.is_large_triangle()
-        } else {
-            self.is_symmetric_completed()
-        };
+        // What is added in place is gone when columns of a triangle are computed again.
+        let is_excluded = if self.is_triangular() { is_in_place } else { self.is_small() };
+        let is_completed = !is_fast_in_library && !is_excluded;
         if can_be_completed && is_completed {
             return Way::Completed;
         }
-        let work = self.side.saturating_mul(self.side).saturating_mul(self.other);
-        if self.batch > 1 && work <= 1 << 24 { Way::Kernel } else { Way::Library }
+        if self.batch > 1 && self.work() / self.batch <= 1 << 24 {
+            return Way::Kernel(StructuredKernel::Tiles);
+        }
+        Way::Library
+    }
+
+    /// Multiplications of matrices with all elements.
+    fn work(self) -> i64 {
+        let Self { side, other, batch, .. } = self;
+        side.saturating_mul(side).saturating_mul(other).saturating_mul(batch)
     }
 
     /// Whether the other triangle is zero.
@@ -102,60 +108,124 @@ impl HalfStored {
         matches!(self.structure, Structure::Triangular { .. })
     }
 
-    /// In double precision, cuBLAS's functions are fast for few columns and a large matrix of a
-    /// multiple of four rows whose upper triangle is stored.
-    fn is_symmetric_completed(self) -> bool {
-        let Self { dtype, side, other, batch, is_upper, .. } = self;
-        let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
-        if is_double && is_upper && side >= 1500 && side % 4 == 0 && (2..256).contains(&other) {
-            return batch > 1;
-        }
-        batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
+    /// Whether completing a symmetric matrix takes longer than its product by cuBLAS.
+    fn is_small(self) -> bool {
+        let Self { side, other, batch, .. } = self;
+        batch == 1 && side < 128 && (side < 16 || side * other < 12 << 10)
     }
 
-    /// Whether there are so few columns that the kernel reads the matrix once or twice, or so few
-    /// multiplications that it takes no longer than several kernels take to begin.
-    fn is_for_kernel(self) -> bool {
-        let Self { dtype, side, other, batch, is_across, .. } = self;
-        let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
-        let (few, longest) = match self.is_triangular() {
-            true => (8, 128),
-            // cuBLAS's functions take less time.
-            false if is_double && batch == 1 => (4, 24),
-            false => (4, 64),
-        };
-        if other == 1 || side <= 8 || (side >= 64 && other <= few) {
-            return true;
+    /// The kernel of ours that takes the least time, if there is one: completed matrices take two
+    /// or three kernels, which take several microseconds to begin.
+    fn kernel(self) -> Option<StructuredKernel> {
+        let Self { dtype, side, other, batch, .. } = self;
+        let (is_batch, is_triangular) = (batch > 1, self.is_triangular());
+        if other == 1 || self.are_columns_few() {
+            return Some(StructuredKernel::FewColumns);
         }
-        let work = side.saturating_mul(side).saturating_mul(other).saturating_mul(batch);
-        if side <= 24 {
-            return work <= if is_across { 1 << 22 } else { 1 << 25 };
-        }
-        let most = match dtype {
-            _ if is_across => 1 << 19,
-            DType::Complex128 => 1 << 22,
-            _ => 1 << 24,
+        // Each thread of a large batch has enough to do.
+        let (most_columns, sides) = match (is_triangular, dtype) {
+            (_, DType::Float64) | (false, DType::Complex128) => (0, 0..0),
+            (true, _) => (16, 24..200),
+            (false, _) => (4, 64..200),
         };
-        side <= longest && work <= most
+        let is_long_batch = is_batch && sides.contains(&side) && other <= most_columns;
+        if side <= 8 || (is_long_batch && self.work() <= 1 << 26) {
+            return Some(StructuredKernel::Elements);
+        }
+        if self.is_for_tiles() {
+            return Some(StructuredKernel::Tiles);
+        }
+        let most = match (side <= 24, self.is_across, dtype) {
+            (true, false, _) => 1 << 25,
+            (false, false, DType::Complex128) | (_, true, _) => 1 << 22,
+            (false, false, _) => 1 << 24,
+        };
+        let longest = if is_triangular { 64 } else { 24 };
+        (side <= longest && self.work() <= most).then_some(StructuredKernel::Elements)
     }
 
-    /// Whether cuBLAS's function for triangles takes less time than a product of the completed
-    /// matrix: it multiplies half as often, but takes long to begin.
-    fn is_large_triangle(self) -> bool {
-        let Self { dtype, side, other, batch, is_turned_on_right, .. } = self;
+    /// Whether there are so few columns that the kernel for them takes the least time. It reads the
+    /// matrix for each four of them again.
+    fn are_columns_few(self) -> bool {
+        let Self { dtype, side, other, batch, .. } = self;
+        let is_triangular = self.is_triangular();
+        let least_side = match dtype {
+            _ if is_triangular => 32,
+            DType::Float32 | DType::Complex64 => 64,
+            DType::Complex128 if other <= 2 => 64,
+            _ if batch > 1 => 64,
+            _ => 1500,
+        };
+        let most_columns = if is_triangular && dtype != DType::Complex128 { 8 } else { 4 };
+        let are_very_few = side >= least_side && other <= most_columns;
+        if batch > 1 {
+            // Many blocks wait for each other's loads, unless each has much to do.
+            let are_blocks_few = side * other * batch <= 1 << 14;
+            return are_very_few && (are_blocks_few || side >= 200)
+                || is_triangular && are_blocks_few && side >= least_side && other <= 16;
+        }
+        let (least_side, most_columns, most_work) = match (is_triangular, dtype) {
+            (true, DType::Float32) => (20, 64, 1 << 24),
+            (true, DType::Float64) => (12, 64, 1 << 23),
+            (true, DType::Complex64) => (16, 64, 1 << 25),
+            (true, _) => (9, 64, 1 << 21),
+            (false, DType::Float32) => (64, 48, 1 << 22),
+            (false, DType::Complex64) => (20, 64, 1 << 22),
+            (false, DType::Complex128) => (20, 64, 1 << 16),
+            (false, _) => return are_very_few,
+        };
+        are_very_few || (side >= least_side && other <= most_columns && self.work() <= most_work)
+    }
+
+    /// Whether the kernel for squares takes the least time.
+    fn is_for_tiles(self) -> bool {
+        let Self { dtype, side, batch, .. } = self;
+        let (sides, most_work) = match (self.is_triangular(), dtype) {
+            (true, DType::Float32) => (32..=320, 1 << 23),
+            (true, DType::Float64) => (12..=320, 1 << 24),
+            (true, DType::Complex64) => (48..=192, 1 << 24),
+            (true, _) => (16..=160, 1 << 23),
+            (false, DType::Float32) => (16..=224, 1 << 23),
+            (false, DType::Float64) => (9..=192, 1 << 22),
+            (false, DType::Complex64) => (if batch > 1 { 25 } else { 20 }..=80, 1 << 22),
+            (false, _) if batch > 1 => (9..=128, 1 << 19),
+            (false, _) => (9..=128, 1 << 21),
+        };
+        let is_short = batch > 1 && self.is_triangular() && side < 28;
+        let most_work = if batch > 1 { most_work / 2 } else { most_work };
+        sides.contains(&side) && !is_short && self.work() <= most_work
+    }
+
+    /// Whether cuBLAS's function for a large matrix takes less time than a product of the completed
+    /// one and than our kernels. It multiplies triangles half as often, but takes long to begin.
+    fn is_fast_in_library(self) -> bool {
+        let Self { structure, dtype, side, other, batch, are_lines_even, .. } = self;
         let work = side as f64 * side as f64 * other as f64;
+        if !self.is_triangular() {
+            let is_conjugated = matches!(structure, Structure::Hermitian(_));
+            return batch == 1
+                && match dtype {
+                    DType::Float64 => are_lines_even && side >= 1160 && other <= 100,
+                    DType::Complex128 if is_conjugated && self.is_matrix_across => false,
+                    DType::Complex128 => side >= 1500 && other <= 64,
+                    _ => false,
+                };
+        }
         let least = match dtype {
             DType::Float32 => 6e9,
             DType::Complex64 => 2.5e9,
-            DType::Float64 if is_turned_on_right => 1e9,
-            DType::Float64 => 3e8,
+            DType::Float64 if batch > 1 && are_lines_even => 3e8,
+            DType::Float64 => 8e8,
             _ => 1e8,
         };
         if batch > 1 {
             return work >= 2.0 * least;
         }
-        let is_fast_case = dtype == DType::Float64 && side % 2 == 0 && !is_turned_on_right;
-        let is_long = side >= 1240 || (side >= 480 && other >= 48);
-        work >= least || (is_fast_case && is_long)
+        let least_others: &[_] = match dtype {
+            DType::Float64 if are_lines_even => &[(480, 32), (1160, 4), (2000, 2)],
+            DType::Complex128 => &[(600, 128), (700, 16), (1400, 3)],
+            _ => return work >= least,
+        };
+        least_others.iter().any(|&(least_side, least)| side >= least_side && other >= least)
     }
 }
