@@ -4,10 +4,10 @@
 //! cuBLAS's matrices are in column-major order. A result in row-major order is computed as the
 //! transposed product. What cuBLAS does not take (other strides, conjugated elements that are not
 //! transposed) is copied in the workspace by kernels of ours; two factors with a structure become
-//! one that is completed; most matrices of which one triangle is stored are completed, because
-//! cuBLAS takes longer for their triangle than for a general product; products by diagonal matrices
-//! and small triangles are one kernel of ours; and `beta`, which cuBLAS's function for triangular
-//! matrices lacks, its sum of matrices adds.
+//! one that is completed; products by diagonal matrices, and those of one stored triangle that are
+//! small or have few columns, are one kernel of ours; most others of one triangle are completed,
+//! because cuBLAS takes longer for it than for a general product; and `beta`, which cuBLAS's
+//! function for triangular matrices lacks, its sum of matrices adds.
 
 mod calls;
 mod completion;

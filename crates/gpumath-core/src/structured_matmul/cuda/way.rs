@@ -79,8 +79,8 @@ impl HalfStored {
     /// Chooses the way, where a completed matrix may take at most so many bytes, and the result may
     /// overwrite what is added.
     pub(super) fn way(self, most: usize, is_in_place: bool) -> Way {
-        let is_fast_in_library = self.is_fast_in_library();
-        if let Some(kernel) = self.kernel().filter(|_| self.other == 1 || !is_fast_in_library) {
+        let is_fast_in_library = self.other > 1 && self.is_fast_in_library();
+        if let Some(kernel) = self.kernel().filter(|_| !is_fast_in_library) {
             return Way::Kernel(kernel);
         }
         let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
@@ -201,31 +201,34 @@ impl HalfStored {
     fn is_fast_in_library(self) -> bool {
         let Self { structure, dtype, side, other, batch, are_lines_even, .. } = self;
         let work = side as f64 * side as f64 * other as f64;
-        if !self.is_triangular() {
-            let is_conjugated = matches!(structure, Structure::Hermitian(_));
-            return batch == 1
-                && match dtype {
-                    DType::Float64 => are_lines_even && side >= 1160 && other <= 100,
-                    DType::Complex128 if is_conjugated && self.is_matrix_across => false,
-                    DType::Complex128 => side >= 1500 && other <= 64,
-                    _ => false,
+        // Sides, each with the fewest columns from which the function is fast.
+        let from: &[[i64; 2]] = match (self.is_triangular(), dtype) {
+            (true, _) if batch > 1 => {
+                let least = match dtype {
+                    DType::Float32 => 1.2e10,
+                    DType::Complex64 => 5e9,
+                    DType::Float64 if are_lines_even => 6e8,
+                    DType::Float64 => 1.6e9,
+                    _ => 2e8,
                 };
-        }
-        let least = match dtype {
-            DType::Float32 => 6e9,
-            DType::Complex64 => 2.5e9,
-            DType::Float64 if batch > 1 && are_lines_even => 3e8,
-            DType::Float64 => 8e8,
-            _ => 1e8,
+                return work >= least;
+            }
+            (true, DType::Float32) => return work >= 6e9,
+            (true, DType::Complex64) => return work >= 2.5e9,
+            (true, DType::Float64) if are_lines_even => &[[480, 48], [1160, 4], [2000, 2]],
+            (true, DType::Float64) => return work >= 8e8,
+            (true, _) => &[[600, 128], [700, 16], [1400, 3]],
+            (false, DType::Float64) if batch == 1 && are_lines_even && other <= 100 => {
+                &[[1160, 8], [1430, 4], [2000, 2]]
+            }
+            (false, DType::Complex128) if batch == 1 && other <= 64 => {
+                // The matrix in the other order is the conjugate, which is copied.
+                let is_copied =
+                    self.is_matrix_across && matches!(structure, Structure::Hermitian(_));
+                return side >= 1500 && !is_copied;
+            }
+            (false, _) => &[],
         };
-        if batch > 1 {
-            return work >= 2.0 * least;
-        }
-        let least_others: &[_] = match dtype {
-            DType::Float64 if are_lines_even => &[(480, 32), (1160, 4), (2000, 2)],
-            DType::Complex128 => &[(600, 128), (700, 16), (1400, 3)],
-            _ => return work >= least,
-        };
-        least_others.iter().any(|&(least_side, least)| side >= least_side && other >= least)
+        from.iter().any(|&[least_side, least]| side >= least_side && other >= least)
     }
 }
