@@ -29,6 +29,11 @@ const MANY_COLUMNS: usize = 128;
 /// Columns that are multiplied one after the other, without a copy.
 const FEW_VECTORS: usize = 3;
 
+/// Most columns for which that is so if the matrix has many rows, but for real numbers in double
+/// precision.
+const MORE_VECTORS: usize = 4;
+const MANY_ROWS: usize = 64;
+
 /// Elements up to which a loop takes less time than a call that copies them.
 const SHORT_LINE: usize = 16;
 
@@ -124,17 +129,24 @@ impl<T: Number> Sum<T> {
     /// # Safety
     /// As for [`Self::add_structured`].
     pub(super) unsafe fn add_square(&self, part: Part, b: Matrix) -> Result<()> {
-        let most = self.most_copied(part.structure).min(part.side);
+        let most = self.most_copied(part.structure, part.side).min(part.side);
         let mut copy = zeroed::<T>(most * most, "a matrix with a structure")?;
         // SAFETY: the caller guarantees that the memory is valid.
         unsafe { self.add_part(part, b, &mut copy) };
         Ok(())
     }
 
+    /// Whether columns are multiplied one after the other by a part on the diagonal.
+    fn are_columns_few(&self, side: usize) -> bool {
+        let is_double = T::IS_REAL && size_of::<T>() == 8;
+        self.columns <= FEW_VECTORS
+            || (self.columns <= MORE_VECTORS && side >= MANY_ROWS && !is_double)
+    }
+
     /// Most rows of a part on the diagonal that is copied.
-    fn most_copied(&self, structure: Structure) -> usize {
+    fn most_copied(&self, structure: Structure, side: usize) -> usize {
         match structure {
-            _ if self.columns <= FEW_VECTORS => 0,
+            _ if self.are_columns_few(side) => 0,
             Structure::Triangular { .. } => MOST_OF_TRIANGLE,
             _ if self.columns >= MANY_COLUMNS => MOST_MIRRORED_FOR_MANY,
             _ => MOST_MIRRORED,
@@ -149,11 +161,11 @@ impl<T: Number> Sum<T> {
     unsafe fn add_part(&self, part: Part, b: Matrix, copy: &mut [T]) {
         let Part { structure, a, side } = part;
         let columns = self.columns;
-        if columns <= FEW_VECTORS && side <= MOST_OF_VECTOR {
+        if self.are_columns_few(side) && side <= MOST_OF_VECTOR {
             // SAFETY: the caller guarantees that the memory is valid.
             return unsafe { self.add_part_times_vectors(part, b) };
         }
-        if side <= self.most_copied(structure) {
+        if side <= self.most_copied(structure, side) {
             // SAFETY: the caller guarantees that the memory is valid.
             unsafe {
                 if let Structure::Triangular { triangle, has_unit_diagonal } = structure

@@ -3,8 +3,6 @@
 //! Each stored element is read once, though it may count twice: in its line's dot product with the
 //! vector, and in the sums to which the line, times an element of the vector, is added.
 
-use std::ops::Range;
-
 use pulp::{Arch, Simd, WithSimd};
 
 use super::blocks::Sum;
@@ -13,10 +11,14 @@ use super::number::Number;
 use super::structure::{Structure, Triangle};
 use super::structured::Part;
 use super::tile::store;
-use super::vector::{load, load_part, store_part};
+use super::vector::{load_part, store_part};
 
 /// Most rows of a matrix that is multiplied at once.
 pub(super) const MOST_OF_VECTOR: usize = 256;
+
+/// Lines that are multiplied at once: what is added up for the elements that they have in common is
+/// read and written once for all of them.
+const GROUP: usize = 4;
 
 impl<T: Number> Sum<T> {
     /// Adds a matrix of at most [`MOST_OF_VECTOR`] rows times the columns of `b`, one by one.
@@ -31,17 +33,18 @@ impl<T: Number> Sum<T> {
             structure: if is_turned { structure.transposed() } else { structure },
             is_turned,
         };
-        let (mut x, mut sums) = ([T::ZERO; MOST_OF_VECTOR], [T::ZERO; MOST_OF_VECTOR]);
+        let [mut x, mut dots, mut added] = [[T::ZERO; MOST_OF_VECTOR]; 3];
+        let (x, dots, added) = (&mut x[..side], &mut dots[..side], &mut added[..side]);
         for column in 0..self.columns {
-            for (row, x) in x.iter_mut().enumerate().take(side) {
+            for (row, x) in x.iter_mut().enumerate() {
                 // SAFETY: the caller guarantees that the memory is valid.
                 *x = unsafe { b.get(row, column) };
             }
-            sums[..side].fill(T::ZERO);
-            Arch::new().dispatch(AddLines { lines, x: &x[..side], sums: &mut sums[..side] });
-            for (row, &sum) in sums.iter().enumerate().take(side) {
+            added.fill(T::ZERO);
+            Arch::new().dispatch(AddLines { lines, x: &*x, dots: &mut *dots, added: &mut *added });
+            for (row, (&dot, &sum)) in dots.iter().zip(&*added).enumerate() {
                 // SAFETY: likewise.
-                unsafe { store(self.out.at(row, column), self.alpha, sum, self.beta) };
+                unsafe { store(self.out.at(row, column), self.alpha, dot + sum, self.beta) };
             }
         }
     }
@@ -56,11 +59,15 @@ struct Lines {
     is_turned: bool,
 }
 
-/// Adds the product of a matrix, whose stored elements can be read, and `x`.
+/// Adds the product of a matrix, whose stored elements can be read, and `x`, in two parts: a
+/// processor waits if it reads a vector of which numbers have just been written one by one.
 struct AddLines<'a, T> {
     lines: Lines,
     x: &'a [T],
-    sums: &'a mut [T],
+    /// What is added one by one: dot products, and products of elements near the diagonal.
+    dots: &'a mut [T],
+    /// What is added in vectors: lines times elements of `x`.
+    added: &'a mut [T],
 }
 
 impl<T: Number> WithSimd for AddLines<'_, T> {
@@ -81,104 +88,143 @@ impl<T: Number> AddLines<'_, T> {
     /// Adds the lines' dot products with `x`, with `DOTS`, and with `ADDED` the lines themselves.
     #[inline(always)]
     fn add<S: Simd, const DOTS: bool, const ADDED: bool>(self, simd: S) {
-        let Self { lines: Lines { matrix, structure, is_turned }, x, sums } = self;
-        let (side, one) = (x.len(), T::ONE);
-        let is_hermitian = !T::IS_REAL && matches!(structure, Structure::Hermitian(_));
-        let mut copies = [[T::ZERO; MOST_OF_VECTOR]; 2];
-        for row in 0..side {
-            let stored: Range<usize> = match structure.triangle() {
-                Some(Triangle::Upper) => row + 1..side,
-                _ => 0..row,
+        let Self { lines, x, dots, added } = self;
+        let Lines { matrix, structure, is_turned } = lines;
+        let side = x.len();
+        let is_upper = structure.triangle() == Some(Triangle::Upper);
+        // Elements that are mirrored in a Hermitian matrix are conjugated: those of the dot
+        // products if lines are columns, else those that are added.
+        let are_conjugated = [is_turned, !is_turned].map(|is_mirrored| {
+            let is_mirrored = is_mirrored && matches!(structure, Structure::Hermitian(_));
+            !T::IS_REAL && matrix.is_conjugated != is_mirrored
+        });
+        // SAFETY: of the matrix, only stored elements are read.
+        let get = |row, column| unsafe { matrix.get::<T>(row, column) };
+        for (row, (dot, &x)) in dots.iter_mut().zip(x).enumerate() {
+            *dot = match structure {
+                Structure::Triangular { has_unit_diagonal: true, .. } => x,
+                Structure::Hermitian(_) => get(row, row).real_part() * x,
+                _ => get(row, row) * x,
             };
-            let length = stored.len();
-            let [copy, mirrored] = &mut copies;
-            // SAFETY: the elements are stored, so they can be read.
-            let (line, diagonal) = unsafe {
-                let line: &[T] = if matrix.steps[1] == 1 && !matrix.is_conjugated {
-                    std::slice::from_raw_parts(matrix.at(row, stored.start), length)
-                } else {
-                    for (column, to) in stored.clone().zip(copy.iter_mut()) {
-                        *to = matrix.get(row, column);
-                    }
-                    &copy[..length]
-                };
-                let diagonal = match structure {
-                    Structure::Triangular { has_unit_diagonal: true, .. } => one,
-                    Structure::Hermitian(_) => matrix.get::<T>(row, row).real_part(),
-                    _ => matrix.get(row, row),
-                };
-                (line, diagonal)
-            };
-            let (mut of_dot, mut added) = (line, line);
-            if is_hermitian {
-                for (&element, to) in line.iter().zip(mirrored.iter_mut()) {
-                    *to = element.conjugate();
-                }
-                // The mirrored elements of columns are those of dot products.
-                *(if is_turned { &mut of_dot } else { &mut added }) = &mirrored[..length];
+        }
+        // The dot product of a conjugated line is the conjugate of that with a conjugated vector.
+        let conjugate_if = |condition: bool, number: T| {
+            if condition { number.conjugate() } else { number }
+        };
+        let raw = |row, column| conjugate_if(matrix.is_conjugated, get(row, column));
+        let mut conjugates = [T::ZERO; MOST_OF_VECTOR];
+        if are_conjugated != [false; 2] {
+            for (to, from) in conjugates.iter_mut().zip(x) {
+                *to = from.conjugate();
             }
-            let [of_dot, added, x_part] = [of_dot, added, &x[stored.clone()]].map(<[T]>::as_ptr);
-            let sum_part = sums[stored].as_mut_ptr();
-            let factor = x[row];
-            // SAFETY: each has as many elements as the line.
-            let dot = unsafe {
-                add_line::<T, S, DOTS, ADDED>(
-                    simd,
-                    length,
-                    [of_dot, added, x_part],
-                    factor,
-                    sum_part,
-                )
+        }
+        let [x, factors] =
+            are_conjugated.map(|condition| if condition { &conjugates[..side] } else { x });
+        let mut copies = None;
+        for top in (0..side).step_by(GROUP) {
+            let rows = top..(top + GROUP).min(side);
+            // What all lines of the group have, and the triangle between them.
+            let common = if is_upper { rows.end..side } else { 0..top };
+            for row in rows.clone() {
+                for column in if is_upper { row + 1..rows.end } else { top..row } {
+                    let element = raw(row, column);
+                    if DOTS {
+                        let product = element * x[column];
+                        dots[row] = dots[row] + conjugate_if(are_conjugated[0], product);
+                    }
+                    if ADDED {
+                        let product = element * factors[row];
+                        dots[column] = dots[column] + conjugate_if(are_conjugated[1], product);
+                    }
+                }
+            }
+            let mut group = [std::ptr::null(); GROUP];
+            for (place, line) in group.iter_mut().enumerate() {
+                let row = top + place;
+                if row < side && matrix.steps[1] == 1 {
+                    *line = matrix.at::<T>(row, common.start).cast_const();
+                    continue;
+                }
+                // Zeros stand for lines that there are not.
+                let copies = copies.get_or_insert([[T::ZERO; MOST_OF_VECTOR]; GROUP]);
+                for (column, to) in common.clone().zip(&mut copies[place]) {
+                    *to = if row < side { raw(row, column) } else { T::ZERO };
+                }
+                *line = copies[place].as_ptr();
+            }
+            let group_factors = std::array::from_fn(|place| {
+                if top + place < side { factors[top + place] } else { T::ZERO }
+            });
+            // SAFETY: each has as many elements as the lines have in common.
+            let found = unsafe {
+                let length = common.len();
+                let (x, added) = (&x[common.clone()], &mut added[common]);
+                let (x, added) = (x.as_ptr(), added.as_mut_ptr());
+                add_group::<T, S, DOTS, ADDED>(simd, length, group, x, group_factors, added)
             };
-            sums[row] = sums[row] + diagonal * factor + dot;
+            for (dot, found) in dots[rows].iter_mut().zip(found) {
+                *dot = *dot + conjugate_if(are_conjugated[0], found);
+            }
+        }
+        if are_conjugated[1] {
+            for sum in added {
+                *sum = sum.conjugate();
+            }
         }
     }
 }
 
-/// Returns the dot product of the first line and `x`, with `DOTS`, and adds the second one times
-/// `factor` to the sums, with `ADDED`.
+/// Returns the dot products of lines and `x`, with `DOTS`, and adds the lines times a factor each
+/// to the sums, with `ADDED`.
 ///
 /// # Safety
 /// So many elements can be read, and those of the sums written.
 #[inline(always)]
-unsafe fn add_line<T: Number, S: Simd, const DOTS: bool, const ADDED: bool>(
+unsafe fn add_group<T: Number, S: Simd, const DOTS: bool, const ADDED: bool>(
     simd: S,
     length: usize,
-    [of_dot, added, x]: [*const T; 3],
-    factor: T,
+    lines: [*const T; GROUP],
+    x: *const T,
+    factors: [T; GROUP],
     sums: *mut T,
-) -> T {
+) -> [T; GROUP] {
     let width = size_of::<T::Vector<S>>() / size_of::<T>();
-    let factors = T::splat(simd, factor);
-    let mut dots = [T::splat(simd, T::ZERO); 2];
-    // SAFETY: the caller guarantees the memory.
-    unsafe {
-        let whole = length / width * width;
-        for place in (0..whole).step_by(width) {
-            let [of_dot, added, x] = [of_dot, added, x].map(|from| from.wrapping_add(place));
+    let zero = T::splat(simd, T::ZERO);
+    // Loops, because closures would be functions of their own, called for each vector.
+    let [mut dots, mut vectors, mut splats] = [[zero; GROUP]; 3];
+    for (splat, factor) in splats.iter_mut().zip(factors) {
+        *splat = T::splat(simd, factor);
+    }
+    let mut place = 0;
+    while place < length {
+        let mask = if place + width > length { Some(T::mask(simd, length - place)) } else { None };
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            for (vector, line) in vectors.iter_mut().zip(lines) {
+                *vector = load_part(simd, line.wrapping_add(place), mask);
+            }
             if DOTS {
-                let (left, right) = (load::<T, S>(of_dot), load::<T, S>(x));
-                dots = [dots[1], T::multiply_add(simd, left, right, dots[0])];
+                let x = load_part(simd, x.wrapping_add(place), mask);
+                for (dot, &vector) in dots.iter_mut().zip(&vectors) {
+                    *dot = T::multiply_add(simd, vector, x, *dot);
+                }
             }
             if ADDED {
                 let to = sums.wrapping_add(place);
-                let sum = T::multiply_add(simd, load::<T, S>(added), factors, load::<T, S>(to));
-                store_part(simd, to, None, sum);
+                let mut sum = load_part(simd, to, mask);
+                for (&vector, &splat) in vectors.iter().zip(&splats) {
+                    sum = T::multiply_add(simd, vector, splat, sum);
+                }
+                store_part(simd, to, mask, sum);
             }
         }
-        if whole < length {
-            let mask = Some(T::mask(simd, length - whole));
-            let [of_dot, added, x] = [of_dot, added, x].map(|from| from.wrapping_add(whole));
-            if DOTS {
-                let (left, right) = (load_part(simd, of_dot, mask), load_part(simd, x, mask));
-                dots[0] = T::multiply_add(simd, left, right, dots[0]);
-            }
-            if ADDED {
-                let to = sums.wrapping_add(whole);
-                let (numbers, before) = (load_part(simd, added, mask), load_part(simd, to, mask));
-                store_part(simd, to, mask, T::multiply_add(simd, numbers, factors, before));
-            }
+        place += width;
+    }
+    let mut found = [T::ZERO; GROUP];
+    if DOTS {
+        for (found, dot) in found.iter_mut().zip(dots) {
+            *found = T::sum(simd, dot);
         }
     }
-    if DOTS { T::sum(simd, T::add_vectors(simd, dots[0], dots[1])) } else { T::ZERO }
+    found
 }
