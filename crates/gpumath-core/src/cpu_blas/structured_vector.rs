@@ -123,7 +123,7 @@ impl<T: Number> AddLines<'_, T> {
         let mut copies = None;
         for top in (0..side).step_by(GROUP) {
             let rows = top..(top + GROUP).min(side);
-            // What all lines of the group have, and the triangle between them.
+            // The columns that all lines of the group have. The others are a small triangle.
             let common = if is_upper { rows.end..side } else { 0..top };
             for row in rows.clone() {
                 for column in if is_upper { row + 1..rows.end } else { top..row } {

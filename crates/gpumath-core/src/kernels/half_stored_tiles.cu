@@ -1,8 +1,8 @@
 // The kernel for products of matrices of which one triangle is stored with several columns; a part
 // of structured.cu.
 
-// A block computes squares of the result of so many rows and columns, from panels of the factors
-// of so many elements along the sums.
+// Rows and columns of the squares that blocks compute, and how many elements of the factors along
+// the sums, a panel, they load at once.
 enum { EDGE = 16, HALF = EDGE / 2, DEPTH = 64, PITCH = EDGE + 1 };
 
 // Groups of threads, each of which adds up its part of a panel's products. A thread adds up those
@@ -142,11 +142,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
             const int deep = (int)min(end - start, (Integer)DEPTH);
             const int steps = (deep + GROUPS - 1) / GROUPS;
-            // Zeros are not multiplied: how far the diagonal, or the neighbour that is the first to
-            // be multiplied, of the thread's first row is from the panel's first column.
+            // Zeros of a triangle are not multiplied, and ones on the diagonal are added at the end.
+            // `bound` is the column of the panel which is the first one to count for the thread's
+            // first row in an upper triangle, and the last one in a lower triangle.
             const bool has_zeros = is_triangle && has_diagonal(start);
             const int shift = !is_unit ? 0 : is_upper ? 1 : -1;
-            const int diagonal = has_zeros ? (int)(top - start) + row + shift : 0;
+            const int bound = has_zeros ? (int)(top - start) + row + shift : 0;
 #pragma unroll 4
             for (int step = 0; step < steps; ++step) {
                 const int k = group * steps + step, from = k * PITCH;
@@ -154,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 const ELEMENT y[2] = {b_panel[from + column], b_panel[from + column + HALF]};
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    const int beyond = k - diagonal - i * HALF;
+                    const int beyond = k - bound - i * HALF;
                     if (!has_zeros || (is_upper ? beyond >= 0 : beyond <= 0)) {
                         add_product(sums[i][0], x[i], y[0]);
                         add_product(sums[i][1], x[i], y[1]);

@@ -122,7 +122,7 @@ impl HalfStored {
         if other == 1 || self.are_columns_few() {
             return Some(StructuredKernel::FewColumns);
         }
-        // Each thread of a large batch has enough to do.
+        // In batches, a thread for each element takes less time than a block for each square.
         let (most_columns, sides) = match (is_triangular, dtype) {
             (_, DType::Float64) | (false, DType::Complex128) => (0, 0..0),
             (true, _) => (16, 24..200),
@@ -159,7 +159,7 @@ impl HalfStored {
         let most_columns = if is_triangular && dtype != DType::Complex128 { 8 } else { 4 };
         let are_very_few = side >= least_side && other <= most_columns;
         if batch > 1 {
-            // Many blocks wait for each other's loads, unless each has much to do.
+            // Many small blocks take longer than those of other kernels.
             let are_blocks_few = side * other * batch <= 1 << 14;
             return are_very_few && (are_blocks_few || side >= 200)
                 || is_triangular && are_blocks_few && side >= least_side && other <= 16;
