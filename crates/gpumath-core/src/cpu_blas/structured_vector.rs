@@ -228,3 +228,94 @@ unsafe fn add_group<T: Number, S: Simd, const DOTS: bool, const ADDED: bool>(
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use rustfft::num_complex::Complex;
+
+    use super::super::tests::{instruction_sets, numbers};
+    use super::*;
+
+    /// Compares products of all kinds of matrices of one size with sums of single products. What
+    /// is not stored is NaN.
+    fn check<T: Number>(side: usize, structure: Structure) {
+        let nan = T::from_parts([f64::NAN; 2]);
+        let Some(triangle) = structure.triangle() else { return };
+        let is_stored = |row: usize, column: usize| match triangle {
+            Triangle::Upper => column >= row,
+            Triangle::Lower => column <= row,
+        };
+        let values = numbers::<T>(side * side, 3);
+        let x = numbers::<T>(side, 1);
+        // Steps of C order, of Fortran order, and of neither.
+        let orders = [[side, 1], [1, side], [2 * side, 2]];
+        for (steps, is_conjugated) in orders.into_iter().flat_map(|one| [(one, false), (one, true)])
+        {
+            let mut memory = vec![nan; 2 * side * side];
+            let mut expected = vec![T::ZERO; side];
+            for (row, column) in (0..side).flat_map(|row| (0..side).map(move |one| (row, one))) {
+                if !is_stored(row, column) {
+                    continue;
+                }
+                let stored = values[row * side + column];
+                memory[row * steps[0] + column * steps[1]] = stored;
+                let element = if is_conjugated { stored.conjugate() } else { stored };
+                let (element, mirrored) = match structure {
+                    _ if row == column => match structure {
+                        Structure::Hermitian(_) => (element.real_part(), None),
+                        Structure::Triangular { has_unit_diagonal: true, .. } => (T::ONE, None),
+                        _ => (element, None),
+                    },
+                    Structure::Hermitian(_) => (element, Some(element.conjugate())),
+                    Structure::Triangular { .. } => (element, None),
+                    _ => (element, Some(element)),
+                };
+                expected[row] = expected[row] + element * x[column];
+                if let Some(mirrored) = mirrored {
+                    expected[column] = expected[column] + mirrored * x[row];
+                }
+            }
+            let steps = steps.map(|step| step as isize);
+            let matrix = Matrix { first: memory.as_ptr() as usize, steps, is_conjugated };
+            for (set, instructions) in instruction_sets().into_iter().enumerate() {
+                let is_turned = steps[1] != 1 && steps[0] == 1;
+                let lines = Lines {
+                    matrix: if is_turned { matrix.transposed() } else { matrix },
+                    structure: if is_turned { structure.transposed() } else { structure },
+                    is_turned,
+                };
+                let [mut dots, mut added] = [vec![T::ZERO; side], vec![T::ZERO; side]];
+                instructions.dispatch(AddLines {
+                    lines,
+                    x: &x,
+                    dots: &mut dots,
+                    added: &mut added,
+                });
+                for row in 0..side {
+                    let found = dots[row] + added[row];
+                    assert!(found == expected[row], "{structure:?} {side} {steps:?} {set} {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_reads_what_is_stored() {
+        let structures = [Triangle::Lower, Triangle::Upper].into_iter().flat_map(|triangle| {
+            [
+                Structure::Symmetric(triangle),
+                Structure::Hermitian(triangle),
+                Structure::Triangular { triangle, has_unit_diagonal: false },
+                Structure::Triangular { triangle, has_unit_diagonal: true },
+            ]
+        });
+        for structure in structures {
+            for side in (1..20).chain([31, 33, 67, 130]) {
+                check::<f32>(side, structure);
+                check::<f64>(side, structure);
+                check::<Complex<f32>>(side, structure);
+                check::<Complex<f64>>(side, structure);
+            }
+        }
+    }
+}
