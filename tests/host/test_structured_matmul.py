@@ -165,33 +165,6 @@ def test_batches_of_structures(execution: str, dtype: str) -> None:
             check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), side)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS[2:10], ids=str)
-def test_random_sizes_of_triangles(execution: str, kind: Kind, dtype: str) -> None:
-    """A GPU has several kernels for a stored triangle, each for some sides, columns and batches."""
-    rng = np.random.default_rng()
-    space = numpy_on(execution)
-    for _ in range(6):
-        side, width, count = (
-            int(2 ** rng.uniform(low, high)) for low, high in ((3, 8.4), (1, 7), (1, 7))
-        )
-        if count * side * max(side, width) > 1 << 19:
-            orders = tuple(str(order) for order in rng.choice(ORDERS[:-1], 3))
-            kinds = (kind, GENERAL) if rng.integers(2) else (GENERAL, kind)
-            check_pair(space, kinds, dtype, orders, side, width)
-            continue
-        a = kind.stored(rng, (count, side, side), dtype, str(rng.choice(ORDERS)))
-        b = matrix(rng, (count, side, width), dtype, str(rng.choice(ORDERS)))
-        c = matrix(rng, (count, side, width), dtype, str(rng.choice(ORDERS)))
-        given: dict[str, Any] = {"qualifiers": qualifiers(kind, GENERAL), "execution": execution}
-        whole = kind.whole(a)
-        size = np.abs(whole) @ np.abs(b)
-        check(np.asarray(linalg.matmul(a, b, **given)), whole @ b, size, side)
-        expected, size = whole @ b - 2 * c, size + 2 * np.abs(c)
-        assert linalg.matmul(a, b, c, beta=-2, **given, options={"inplace": True}) is c
-        check(c, expected, size, side)
-
-
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_lists_of_products(execution: str, dtype: str) -> None:
     rng = np.random.default_rng()
