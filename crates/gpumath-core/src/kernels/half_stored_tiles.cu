@@ -142,9 +142,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
             const int deep = (int)min(end - start, (Integer)DEPTH);
             const int steps = (deep + GROUPS - 1) / GROUPS;
-            // Zeros of a triangle are not multiplied, and ones on the diagonal are added at the end.
-            // `bound` is the column of the panel which is the first one to count for the thread's
-            // first row in an upper triangle, and the last one in a lower triangle.
+            // Zeros of a triangle are not multiplied, and ones on the diagonal are added at the
+            // end. `bound` is the column of the panel which is the first one to count for the
+            // thread's first row in an upper triangle, and the last one in a lower triangle.
             const bool has_zeros = is_triangle && has_diagonal(start);
             const int shift = !is_unit ? 0 : is_upper ? 1 : -1;
             const int bound = has_zeros ? (int)(top - start) + row + shift : 0;
