@@ -29,8 +29,7 @@ const MANY_COLUMNS: usize = 128;
 /// Columns that are multiplied one after the other, without a copy.
 const FEW_VECTORS: usize = 3;
 
-/// Most columns for which that is so if the matrix has many rows, but for real numbers in double
-/// precision.
+/// Likewise for a matrix of many rows, unless its numbers are real and in double precision.
 const MORE_VECTORS: usize = 4;
 const MANY_ROWS: usize = 64;
 

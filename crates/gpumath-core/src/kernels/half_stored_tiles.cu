@@ -14,8 +14,8 @@ __device__ void add_product(Real& sum, Real x, Real y) {
     sum += x * y;
 }
 
-// Each multiplication is one instruction with its addition, which is the fewest, but each waits for
-// the one before: with few sums for each thread, that takes longer.
+// Multiplies and adds in four instructions, which are the fewest. Each of them waits for one before
+// it, so a kernel with one sum for each thread takes less time with `sum + x * y`.
 template <typename Real>
 __device__ void add_product(Complex<Real>& sum, Complex<Real> x, Complex<Real> y) {
     sum.real += x.real * y.real;

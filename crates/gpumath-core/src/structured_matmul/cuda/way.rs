@@ -202,7 +202,7 @@ impl HalfStored {
         let Self { structure, dtype, side, other, batch, are_lines_even, .. } = self;
         let work = side as f64 * side as f64 * other as f64;
         // Sides, each with the fewest columns from which the function is fast.
-        let from: &[[i64; 2]] = match (self.is_triangular(), dtype) {
+        let bounds: &[[i64; 2]] = match (self.is_triangular(), dtype) {
             (true, _) if batch > 1 => {
                 let least = match dtype {
                     DType::Float32 => 1.2e10,
@@ -229,6 +229,6 @@ impl HalfStored {
             }
             (false, _) => &[],
         };
-        from.iter().any(|&[least_side, least]| side >= least_side && other >= least)
+        bounds.iter().any(|&[least_side, least]| side >= least_side && other >= least)
     }
 }
