@@ -17,7 +17,7 @@ DIST = ROOT / "dist"
 CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
 PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
 SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
-TEST_REQUIREMENTS = ("cython", "matplotlib", "numpy", "pytest", "pytest-timeout", "scipy")
+TEST_REQUIREMENTS = ("cython", "matplotlib", "numpy", "pytest", "pytest-timeout", "scipy", "tqdm")
 DOCUMENTATION_REQUIREMENTS = (
     "matplotlib",
     "myst-parser",

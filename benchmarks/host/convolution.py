@@ -4,7 +4,7 @@ A row is two shapes, an element type and a function; on a GPU, the rows of `filt
 small filters, with results of the image's shape. The last column is gpumath's time over that of
 the fastest other; the worst rows are named at the end. With --methods the others are gpumath's own
 methods, so that the ratio is what the choice between them costs. With --random, the rows are random
-lines and filters.
+lines and filters; with --random-images, they are random arrays of one to three dimensions.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ FILTERS = [
 
 # Elements of the longer array of a random row.
 FEWEST_RANDOM, MOST_RANDOM = 100_000, 40_000_000
+# A filter with more elements takes cupyx.scipy.signal.convolve2d far too long.
+MOST_TAPS_OF_CONVOLVE2D = 2000
 
 
 def random_lines(dtypes: Sequence[str], seconds: float, most: int) -> Iterator[tuple[Row, str]]:
@@ -86,9 +88,36 @@ def random_lines(dtypes: Sequence[str], seconds: float, most: int) -> Iterator[t
         yield ("fftconvolve", (lines, points), (1, taps)), random.choice(dtypes)
 
 
+def random_images(
+    functions: Sequence[str], dtypes: Sequence[str], seconds: float, most: int
+) -> Iterator[tuple[Row, str]]:
+    """Yield a function, arrays of one to three dimensions and filters, all random.
+
+    Half of the arrays of two and three dimensions are several that share a filter.
+    """
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        numbers = exp(random.uniform(log(100), log(min(most, MOST_RANDOM))))
+        dimensions = random.choice([1, 2, 2, 3])
+        side = numbers ** (1 / dimensions)
+        shape = [max(2, int(side * exp(random.uniform(-0.7, 0.7)))) for _ in range(dimensions)]
+        share = random.choice([0.1, 0.5, 1.0])
+        taps = [max(2, int(exp(random.uniform(0, log(n * share + 1))))) for n in shape]
+        if dimensions > 1 and random.random() < 0.5:
+            taps[0] = 1
+        yield (random.choice(functions), tuple(shape), tuple(taps)), random.choice(dtypes)
+
+
+def axes_of(name: str, filters: Any) -> dict[str, Any]:
+    """Return the axes to name: all but the first if all the arrays along it share a filter."""
+    if name == "convolve" or filters.shape[0] > 1:
+        return {}
+    return {"axes": tuple(range(1, filters.ndim))}
+
+
 def of_methods(name: str, in1: Any, in2: Any) -> dict[str, Call]:
     """Return the calls of gpumath's methods."""
-    axes = {"axes": 1} if 1 in in2.shape else {}
+    axes = axes_of(name, in2)
     mode = "same" if name == "filters" else "full"
     return {
         "gpumath": lambda: fft.convolve(in1, in2, mode, **axes),
@@ -99,7 +128,7 @@ def of_methods(name: str, in1: Any, in2: Any) -> dict[str, Call]:
 
 def subjects(name: str, in1: Any, in2: Any, on_gpu: bool) -> dict[str, Call]:
     """Return the calls of a row."""
-    axes = {"axes": 1} if 1 in in2.shape else {}
+    axes = axes_of(name, in2)
     if not on_gpu:
         from scipy import signal
 
@@ -118,7 +147,10 @@ def subjects(name: str, in1: Any, in2: Any, on_gpu: bool) -> dict[str, Call]:
     own = getattr(fft, name)
     # CuPy chooses a method for lines only.
     other = signal.fftconvolve if name == "convolve" and in1.ndim > 1 else getattr(signal, name)
-    return {"gpumath": lambda: own(in1, in2, **axes), "cupyx": lambda: other(in1, in2, **axes)}
+    calls = {"gpumath": lambda: own(in1, in2, **axes), "cupyx": lambda: other(in1, in2, **axes)}
+    if name == "convolve" and in1.ndim == 2 and in2.size <= MOST_TAPS_OF_CONVOLVE2D:
+        calls["cupyx convolve2d"] = lambda: signal.convolve2d(in1, in2)
+    return calls
 
 
 def of_torch(in1: Any, in2: Any) -> dict[str, Call]:
@@ -145,6 +177,7 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--methods", action="store_true", help="compare gpumath's methods")
     parser.add_argument("--random", type=float, metavar="SECONDS", help="of random lines")
+    parser.add_argument("--random-images", type=float, metavar="SECONDS", help="of random arrays")
     parser.add_argument("--most", type=int, default=1 << 30, help="elements of the largest array")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
@@ -156,6 +189,9 @@ def main() -> None:
     cells: Iterator[tuple[Row, str]] = product(rows, arguments.dtypes)
     if arguments.random is not None:
         cells = random_lines(arguments.dtypes, arguments.random, arguments.most)
+    if arguments.random_images is not None:
+        how_long, most = arguments.random_images, arguments.most
+        cells = random_images(arguments.functions, arguments.dtypes, how_long, most)
     for (name, first, second), dtype in cells:
         in1, in2 = (rng.standard_normal(shape).astype(dtype) for shape in (first, second))
         if arguments.methods:

@@ -113,6 +113,33 @@ def test_a_missing_module_is_named(prefix: str, statement: str, feature: str, la
     assert caught.value.name == name.replace("nvmath", prefix, 1)
 
 
+@pytest.mark.parametrize(
+    ("statement", "place", "names"),
+    [
+        ("from {}.fft.fft import FFT", "fft", "nvmath.fft.FFT and nvmath.fft.fft"),
+        ("import {}.linalg.generic.matmul", "linalg.generic", "nvmath.linalg.generic.Matmul and "),
+        ("import {}.MemoryPointer", "", "nvmath.MemoryPointer"),
+    ],
+)
+@pytest.mark.parametrize("prefix", [HERE, "nvmath"])
+def test_a_name_that_is_imported_as_a_module(
+    prefix: str, statement: str, place: str, names: str
+) -> None:
+    gpumath.compat.nvmath.install()
+    try:
+        with pytest.raises(ModuleNotFoundError) as caught:
+            exec(statement.format(prefix), {})
+    finally:
+        gpumath.compat.nvmath.uninstall()
+    imported = statement.format("nvmath").split()[1]
+    area = f"nvmath.{place}" if place else "nvmath"
+    assert str(caught.value).startswith(
+        f"{imported} is not a module in gpumath: import the public names from {area}, "
+        f"such as {names}"
+    )
+    assert caught.value.name == imported.replace("nvmath", prefix, 1)
+
+
 @pytest.mark.parametrize("prefix", [HERE, "nvmath"])
 def test_whether_there_is_a_module_can_be_asked(prefix: str) -> None:
     gpumath.compat.nvmath.install()

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import os
 import secrets
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.compat.compare import check, is_refused
 from tests.helpers.processes import result_of, start
+from tests.helpers.repository import ROOT
 from tests.programs.nvmath_compared import LIBRARIES, random_calls, real_length
 
 CALLS = 400
 
-# The modules that are compared, and a name that gpumath has once it has the area.
+# The modules that are compared, and a name that gpumath has once it has the area. nvmath.device
+# is not among them: nvmath-python cannot import it without CUDA's driver.
 AREAS = {
     "nvmath": "MemoryPointer",
     "nvmath.fft": "FFT",
@@ -185,3 +189,22 @@ def reference(name: str, operand: np.ndarray, keywords: dict[str, Any]) -> np.nd
     if name == "ifft":
         return np.fft.ifftn(wide, axes=axes, norm="forward")
     return (np.fft.fftn if name == "fft" else np.fft.rfftn)(wide, axes=axes)
+
+
+def test_random_products(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvmath-python computes them by MKL, and gpumath by its own engine."""
+    seed = int(os.environ.get("GPUMATH_TEST_SEED", secrets.randbits(32)))
+    library = next((folder / "lib").glob("libmkl_rt.so.*"))
+    monkeypatch.setenv("NVMATH_BLAS_CPU_LIBRARY", str(library))
+    monkeypatch.setenv("GPUMATH_BLAS_CPU_LIBRARY", "embedded")
+    monkeypatch.setenv("MKL_THREADING_LAYER", "SEQUENTIAL")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    chosen = Namespace(packages=["nvmath", "gpumath"], library="numpy", execution="cpu", seed=seed)
+    script = ROOT / "tests" / "compat" / "random_products.py"
+    problems, _ = check(script, tmp_path, chosen)
+    assert not problems, "\n".join([f"seed {seed}", *problems])
+    with np.load(tmp_path / f"{script.stem}-nvmath.npz") as results:
+        names = [name for name in results if not name.endswith(".expected")]
+        computed = sum(not is_refused(results[name]) for name in names)
+    assert len(names) > 100
+    assert computed > len(names) // 3

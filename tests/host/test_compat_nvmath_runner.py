@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ from tests.helpers.repository import ROOT
 PROGRAMS = ROOT / "tests" / "compat" / "programs"
 
 
-def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, folder: Path | None = None, safe_path: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpumath.compat.nvmath", *arguments],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONSAFEPATH": ""},
+        env={**os.environ, "PYTHONSAFEPATH": safe_path},
     )  # fmt: skip
 
 
@@ -265,8 +268,152 @@ def test_the_report_counts_what_the_program_called(folder: Path) -> None:
         "nvmath.fft.FFT.create_key": (1, "gpumath.fft.FFT.create_key"),
         "nvmath.fft.FFT.free": (1, "gpumath.fft.FFT.free"),
     }
-    assert done.stderr.splitlines()[0].startswith("gpumath answered 10 calls of nvmath")
-    assert "missing" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("gpumath answered 10 calls of nvmath in this process")
+    assert lines[-1] == "no CUDA library was opened: the CPU computed all answered calls"
+    for absent in ("missing", "raised", "multiprocessing"):
+        assert absent not in done.stderr
+
+
+FAILING = """\
+import numpy as np
+import nvmath
+
+for operand in (np.ones(4), "text", np.ones(4, complex)):
+    try:
+        nvmath.fft.fft(operand)
+    except (TypeError, ValueError):
+        pass
+for _ in range(2):
+    try:
+        nvmath.fft.FFT(np.ones(4, complex), axes=[1])
+    except ValueError:
+        pass
+"""
+
+
+def test_calls_that_raise_are_not_answered(tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    lines = run("--report", "failing.py", folder=tmp_path).stderr.splitlines()
+    assert lines[0].startswith("gpumath answered 1 calls of nvmath in this process")
+    assert re.match(r" +1 calls .* nvmath\.fft\.fft +by gpumath\.fft\.fft$", lines[1])
+    assert lines[2:] == [
+        "2 calls raised an error: nvmath.fft.fft",
+        "2 calls raised an error: nvmath.fft.FFT",
+        "no CUDA library was opened: the CPU computed all answered calls",
+    ]
+    (tmp_path / "failing.py").write_text("import nvmath\nnvmath.fft.fft('text')\n")
+    lines = run("--report", "failing.py", folder=tmp_path).stderr.splitlines()
+    assert lines[-2:] == ["1 calls raised an error: nvmath.fft.fft", "no CUDA library was opened"]
+
+
+CHILDREN = """\
+import multiprocessing, os, sys
+import numpy as np
+import nvmath
+
+a = np.ones(4, complex)
+
+def work(count):
+    for _ in range(count):
+        nvmath.fft.fft(a)
+
+if __name__ == "__main__":
+    work(2)
+    if sys.argv[1] == "fork":
+        child = os.fork()
+        if child == 0:
+            work(1)
+            sys.exit()  # which ends a child as it ends a program
+        os.waitpid(child, 0)
+    else:
+        with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+            pool.map(work, [3])
+"""
+
+
+def test_calls_of_other_processes_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "children.py").write_text(CHILDREN)
+    for method in ("spawn", "forkserver"):
+        lines = run("--report", "children.py", method, folder=tmp_path).stderr.splitlines()
+        assert lines[0].startswith("gpumath answered 2 calls of nvmath in this process")
+        assert "calls in the processes that multiprocessing started are not counted" in lines
+    reports = run("--report", "children.py", "fork", folder=tmp_path).stderr
+    assert re.findall(r"answered (\d) calls of nvmath in this process", reports) == ["1", "2"]
+
+
+BESIDE = """\
+import gpumath.fft, nvmath
+import numpy as np
+
+class Own(nvmath.fft.FFT):
+    pass
+
+a = np.ones((4, 4), complex)
+with gpumath.fft.FFT(a) as own, nvmath.fft.FFT(a) as counted, Own(a) as derived:
+    for one in (own, counted, derived):
+        assert isinstance(one, nvmath.fft.FFT)
+        assert isinstance(one, gpumath.fft.FFT)
+    assert not isinstance(a, nvmath.fft.FFT)
+    assert isinstance(derived, Own)
+    assert not isinstance(own, Own)
+    assert not isinstance(counted, Own)
+assert issubclass(gpumath.fft.FFT, nvmath.fft.FFT)
+assert not issubclass(gpumath.fft.FFT, nvmath.linalg.Matmul)
+assert not issubclass(nvmath.fft.FFT, Own)
+print("done")
+"""
+
+
+def test_objects_of_gpumath_are_instances_of_counted_classes(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(BESIDE)
+    for options in ((), ("--report",)):
+        done = run(*options, "beside.py", folder=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+ARCHIVED = """\
+import multiprocessing, os, sys
+import numpy as np
+import helper, nvmath
+
+# Without a guard: the interpreter does not import this again in other processes.
+with multiprocessing.get_context("spawn").Pool(1) as pool:
+    (result,) = pool.map(helper.transform, [np.ones(4, complex)])
+print(__name__, repr(__package__), os.path.basename(__file__), sys.argv, result[0].real)
+print(sys.path[0] == os.path.dirname(__file__), sys.argv[1:] == ["-m"])
+"""
+HELPER = "import nvmath\n\ndef transform(a):\n    return nvmath.fft.fft(a)\n"
+
+
+@pytest.mark.parametrize("safe_path", ["", "1"])
+@pytest.mark.parametrize("program", ["application", "application.pyz"])
+def test_a_folder_or_a_zip_file_runs_as_by_the_interpreter(
+    tmp_path: Path, program: str, safe_path: str
+) -> None:
+    files = {"__main__.py": ARCHIVED, "helper.py": HELPER}
+    (tmp_path / "application").mkdir()
+    with zipfile.ZipFile(tmp_path / "application.pyz", "w") as archive:
+        for name, text in files.items():
+            (tmp_path / "application" / name).write_text(text)
+            archive.writestr(name, text)
+    done = run(program, "-m", folder=tmp_path, safe_path=safe_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"__main__ '' __main__.py ['{program}', '-m'] 4.0",
+        "True True",
+    ]
+
+
+def test_a_folder_or_a_zip_file_without_a_program(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("other.py", "")
+    for name in ("folder", "empty.zip"):
+        done = run(name, folder=tmp_path)
+        place = str(tmp_path / name)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"python: can't find '__main__' module in {place!r}\n"
 
 
 LATE = """\

@@ -1,6 +1,8 @@
-//! Convolutions of arrays in device memory: as sums of products, and the steps around Fourier
-//! transforms.
+//! Convolutions as sums of products, and in device memory the steps around Fourier transforms.
 
+mod host;
+mod host_integers;
+mod host_lines;
 mod pieces;
 mod spectra;
 mod sums;

@@ -1,21 +1,32 @@
 //! Convolutions as sums of products, for filters of few elements.
 
+use std::num::NonZeroUsize;
+
+use super::host;
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::kernels::{self, ConvolutionCall};
-use crate::tensor::{DType, TensorView};
+use crate::tensor::{DType, MemoryLocation, TensorView};
 
-/// Returns whether arrays of a type are convolved.
+/// Returns whether arrays of a type are convolved in such memory.
 #[must_use]
-pub fn takes(dtype: DType) -> bool {
-    matches!(dtype, DType::Float32 | DType::Float64 | DType::Complex64 | DType::Complex128)
+pub fn takes(dtype: DType, location: MemoryLocation) -> bool {
+    use DType::{Complex64, Complex128, Float32, Float64};
+    use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    match dtype {
+        Float32 | Float64 | Complex64 | Complex128 => true,
+        Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => {
+            location == MemoryLocation::Host
+        }
+        _ => false,
+    }
 }
 
 /// Checks what [`convolve`] is asked for.
 ///
 /// # Errors
-/// [`Error::InvalidValue`] if the arrays are not in memory of one device, of one type that
-/// [`takes`] names, or of fitting shapes.
+/// [`Error::InvalidValue`] if the arrays are not in one memory, of one type that [`takes`] names, or
+/// of fitting shapes.
 pub fn check(
     to: &TensorView,
     from: &TensorView,
@@ -23,19 +34,13 @@ pub fn check(
     axes: &[usize],
     starts: &[i64],
 ) -> Result<()> {
-    if to.device.device().is_none() {
-        return Err(Error::InvalidValue(format!(
-            "sums of products are computed in device memory, but the operand is {}; convolve it \
-             by transforms, or copy it to a GPU",
-            from.describe()
-        )));
-    }
     let shapes = [&to.layout.shape, &from.layout.shape, &filter.layout.shape];
     let ndim = shapes[0].len();
-    let fits = takes(to.dtype)
+    let fits = takes(to.dtype, to.device)
         && [from, filter].iter().all(|view| (view.dtype, view.device) == (to.dtype, to.device))
         && shapes.iter().all(|shape| shape.len() == ndim)
         && starts.len() == ndim
+        && !axes.is_empty()
         && axes.iter().all(|&axis| axis < ndim)
         && (0..ndim).all(|dim| {
             let (wanted, points, taps) = (shapes[0][dim], shapes[1][dim], shapes[2][dim]);
@@ -63,8 +68,9 @@ pub fn check(
     Ok(())
 }
 
-/// Enqueues a convolution of `from` and `filter` along up to four `axes`, on `stream`, a stream of
-/// the arrays' device. Along an axis, `to` has elements of the full convolution from that in
+/// Convolves `from` and `filter` along `axes`. In device memory there are at most four of them, and
+/// the work is enqueued on `stream`, a stream of the arrays' device; in host memory it is done on
+/// up to so many threads. Along an axis, `to` has elements of the full convolution from that in
 /// `starts` on. Along the other dimensions the arrays are multiplied, and those of one element are
 /// broadcast; `starts` is 0 there.
 ///
@@ -81,13 +87,21 @@ pub unsafe fn convolve(
     axes: &[usize],
     starts: &[i64],
     stream: StreamRef,
+    threads: NonZeroUsize,
 ) -> Result<()> {
     check(to, from, filter, axes, starts)?;
+    let Some(device) = to.device.device() else {
+        if to.layout.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's guarantees are the same.
+        return unsafe { host::convolve([to, from, filter], axes, starts, threads) };
+    };
     let (call, along) =
         ConvolutionCall::of(&to.layout, &from.layout, &filter.layout, filter.ptr, axes, starts)?;
-    let Some(device) = to.device.device().filter(|_| !to.layout.is_empty()) else {
+    if to.layout.is_empty() {
         return Ok(());
-    };
+    }
     let context = ContextGuard::enter(device)?;
     // SAFETY: the arrays have the types and shapes of the convolution, and the caller guarantees
     // that they are valid and that the result does not overlap the others.

@@ -15,6 +15,8 @@ pub(crate) unsafe trait Pod: Copy {}
 unsafe impl Pod for f32 {}
 // SAFETY: every bit pattern is an `f64`.
 unsafe impl Pod for f64 {}
+// SAFETY: every bit pattern is a `u64`.
+unsafe impl Pod for std::num::Wrapping<u64> {}
 // SAFETY: a complex number is two values of `T` side by side, without padding.
 unsafe impl<T: Pod> Pod for rustfft::num_complex::Complex<T> {}
 

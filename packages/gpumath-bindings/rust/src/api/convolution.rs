@@ -1,8 +1,9 @@
-//! Convolutions in device memory: sums of products, and steps around Fourier transforms.
+//! Convolutions: sums of products, and in device memory steps around Fourier transforms.
 
 use gpumath_core::convolution;
 use gpumath_core::device::StreamRef;
 use gpumath_core::error::Result;
+use gpumath_core::operation::usable_cores;
 use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use crate::gil::release_gil;
 use crate::integers::Integers;
 use crate::interop::{self, ArrayLibrary, deferred_release};
 
-/// Convolve two arrays in device memory by sums of products, in one kernel.
+/// Convolve two arrays by sums of products: on a GPU in one kernel, else on all cores.
 ///
 /// That is fast for filters of few elements. `gpumath.fft.convolve` takes it where it is the
 /// fastest way.
@@ -21,11 +22,11 @@ use crate::interop::{self, ArrayLibrary, deferred_release};
 /// Parameters
 /// ----------
 /// operand, filter : array
-///     Operands of `TensorView` on one GPU, both float32, float64, complex64 or complex128, with
-///     equally many dimensions.
+///     Operands of `TensorView` in one memory, both float32, float64, complex64 or complex128, or
+///     integers of one type in host memory, with equally many dimensions.
 /// axes : sequence of int
-///     One to four axes to sum along, not negative. Along the others the arrays are multiplied;
-///     those of one element are broadcast.
+///     Axes to sum along, not negative: at least one, and on a GPU at most four. Along the others
+///     the arrays are multiplied; those of one element are broadcast.
 /// starts : sequence of int
 ///     For each dimension, the first element of the full convolution that is wanted; 0 along the
 ///     dimensions that are not in `axes`.
@@ -37,21 +38,22 @@ use crate::interop::{self, ArrayLibrary, deferred_release};
 /// Returns
 /// -------
 /// array
-///     A C-contiguous array of the operand's library and element type, on its device.
+///     A C-contiguous array of the operand's library and element type, on its device. Sums of
+///     integers beyond the type wrap around.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     The arrays are of different element types, or of others than these four.
+///     The arrays are of different element types, or of others than these.
 /// ValueError
-///     The arrays are not on one GPU, or shapes, axes and starts do not fit.
+///     The arrays are not in one memory, or shapes, axes and starts do not fit.
 ///
 /// Examples
 /// --------
-/// >>> import cupy  # doctest: +SKIP
+/// >>> import numpy as np
 /// >>> from gpumath.bindings import core
-/// >>> x, h = cupy.arange(4.0), cupy.array([1.0, -1.0])  # doctest: +SKIP
-/// >>> core.convolve(x, h, [0], [1], [3])  # doctest: +SKIP
+/// >>> x, h = np.arange(4.0), np.array([1.0, -1.0])
+/// >>> core.convolve(x, h, [0], [1], [3])
 /// array([1., 1., 1.])
 #[pyfunction]
 #[pyo3(signature = (operand, filter, axes, starts, shape, *, stream=None))]
@@ -76,10 +78,12 @@ pub(crate) fn convolve<'py>(
             source.dtype, taps.dtype
         )));
     }
-    if !convolution::takes(source.dtype) {
+    if !convolution::takes(source.dtype, source.device) {
         return Err(PyTypeError::new_err(format!(
-            "the operand is {}; float32, float64, complex64 and complex128 are convolved",
-            source.dtype
+            "the operand is {} {}; float32, float64, complex64 and complex128 are convolved, and \
+             integers in host memory",
+            source.dtype,
+            source.device.describe()
         )));
     }
     let (axes, starts, shape) = (axes.0, starts.0, Dims::from_vec(shape.0));
@@ -98,14 +102,14 @@ pub(crate) fn convolve<'py>(
     let streams = WorkStreams::of(py, library, location, device, given.as_ref())?;
     let new = streams
         .allocate(py, || library.empty(operand, &source, &target.layout, source.dtype, stream))?;
-    let Some(work) = streams.work else {
-        return Err(PyValueError::new_err("the operand's GPU has no stream to work on"));
-    };
+    // In host memory no work is enqueued, so the stream does not matter.
+    let work = streams.work.unwrap_or(StreamRef::legacy_default(0));
     let target = TensorView { ptr: new.ptr, ..target };
+    let (from, filter_view, threads) = (&source.view, &taps.view, usable_cores());
     // SAFETY: the new array has the target's layout. All arrays are alive for the call, and the
     // operands are kept until the work is done.
     let compute = || unsafe {
-        convolution::convolve(&target, &source.view, &taps.view, &axes, &starts, work)
+        convolution::convolve(&target, from, filter_view, &axes, &starts, work, threads)
     };
     release_gil(py, compute).or_raise(py)?;
     deferred_release::keep_until_done(operand, &mut source, work).or_raise(py)?;

@@ -16,10 +16,22 @@ def _version(distribution: str) -> str:
         return "(not installed)"
 
 
+def _fix_for(error: Exception) -> str:
+    """Return what to install, for the causes that are known."""
+    from cuda.pathfinder import DynamicLibNotFoundError
+
+    if isinstance(error, DynamicLibNotFoundError):
+        return ". To fix it: pip install 'gpumath-device[cu13]', or [cu12] for CUDA 12"
+    if "numpy" in str(error).lower() and np.lib.NumpyVersion(np.__version__) >= "2.5.0":
+        return ". NumPy 2.5 is too new for numba-cuda 0.30. To fix it: pip install 'numpy<2.5'"
+    return ""
+
+
 try:
     # The target inside Numba itself is an older one.
     import numba_cuda  # noqa: F401 - it must be there
     from numba import cuda as cuda
+    from numba.cuda import cudaimpl as cudaimpl  # raises an error if NumPy is too new
 except ModuleNotFoundError as error:
     if error.name not in ("numba", "numba_cuda"):
         raise
@@ -30,9 +42,9 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message, name=error.name) from error
 except Exception as error:
     message = (
-        f"Numba's CUDA target cannot be imported: {error}. There are numba-cuda "
-        f"{_version('numba-cuda')}, Numba {_version('numba')} and NumPy {np.__version__}. "
-        "NumPy 2.5 is too new for numba-cuda 0.30. To fix it: pip install 'numpy<2.5'"
+        f"Numba's CUDA target cannot be imported: {str(error).strip() or type(error).__name__}. "
+        f"There are numba-cuda {_version('numba-cuda')}, Numba {_version('numba')} and NumPy "
+        f"{np.__version__}{_fix_for(error)}"
     )
     raise ImportError(message) from error
 

@@ -1,7 +1,8 @@
 """Measures gpumath on this machine, beside the libraries that are installed here.
 
-``python -m gpumath.bench`` runs it, ``--help`` lists its options. The rows are those of the
-documentation's page on performance.
+``python -m gpumath.bench`` runs it, ``--help`` lists its options. It measures Fourier transforms of
+many layouts and products of matrices. The documentation's page on performance says which scripts
+measure the rest.
 
 Examples
 --------

@@ -22,13 +22,7 @@ from gpumath._host.conversions import (
     to_dtype,
 )
 from gpumath.bindings import core
-from gpumath.fft._convolution_direct import (
-    by_shifts,
-    has_kernel,
-    is_short,
-    kernel_cost,
-    shifts_cost,
-)
+from gpumath.fft._convolution_direct import by_shifts, is_summed_in_core, sums_cost
 from gpumath.fft._convolution_fft import (
     OVERHEAD,
     Pieces,
@@ -106,9 +100,6 @@ def convolve(
     array([3, 5])
     """
     check_choice("method", method, ("auto", "direct", "fft"))
-    check_choice("mode", mode, ("full", "valid", "same"))
-    if method != "fft" and axes is None and is_short(in1, in2):
-        return np.convolve(in1, in2, mode)
     return _convolved(in1, in2, mode, method, axes)
 
 
@@ -213,9 +204,11 @@ class _Operands(NamedTuple):
 def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     check_choice("mode", mode, ("full", "valid", "same"))
     in1, in2 = as_operand(in1), as_operand(in2)
-    asked = _asked_of_gpu(in1, in2, mode, method, axes)
+    asked = _asked(in1, in2, mode, method, axes)
     known = _KNOWN.get(asked)
     if known is not None:
+        if isinstance(in1, np.ndarray):
+            in1, in2 = placed(in1), placed(in2)
         return known.compute(*((in2, in1) if known.is_swapped else (in1, in2)))
     in1, in2, types, is_on_gpu, are_ready = _operands(in1, in2)
     if in1.ndim == 0:
@@ -233,30 +226,19 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
         for a in sorted(chosen)
         if min(x.shape[a], h.shape[a]) > 1 or max(x.shape[a], h.shape[a]) != shape[a]
     )
-    # A kernel sums up half precision in single precision.
-    summed = types.floating if is_on_gpu and types.name == "float16" else types.name
+    # Half precision is summed up in single precision.
+    summed = types.floating if types.name == "float16" else types.name
     sums = Product(x, h, long, starts, shape, summed, is_on_gpu)
     transforms = sums._replace(dtype=types.floating)
     way, pieces = _way(sums, transforms, method)
     product = sums if way == "direct" else transforms
-    name = product.dtype
     compute = _computing(product._replace(x=None, h=None), way, pieces)
-    if are_ready and name == types.name:
-        result = compute(x, h)
-        # The way for integers depends on their values.
-        if asked is not None and types.kind in "fc":
-            _remember(asked, _Known(x is in2, compute))
-        return result
-    result = compute(to_dtype(x, name), to_dtype(h, name))
-    if method in ("whole", "pieces") or name == types.name:
-        return result
-    if types.kind not in "iu":
-        return to_dtype(result, types.name)
-    # A sum beyond the type wraps around, as it does where products are added up. It does so from
-    # int64; what becomes of such a float is left to the processor.
-    result = result.round()
-    is_wide = types.name in ("int64", "uint64")
-    return to_dtype(result if is_wide else to_dtype(result, "int64"), types.name)
+    if not are_ready or product.dtype != types.name:
+        compute = _converting(compute, product.dtype, types, method)
+    # Whether integers are transformed depends on their values.
+    if way == "direct" or types.kind not in "iu":
+        _remember(asked, _Known(x is in2, compute))
+    return compute(x, h)
 
 
 # Computes the convolution of two arrays, of which the second is the filter.
@@ -266,7 +248,7 @@ _Compute: TypeAlias = Callable[[Any, Any], Any]
 def _computing(product: Product, way: str, pieces: Pieces | None) -> _Compute:
     """Return what computes a product in the way chosen, of the arrays that it lacks."""
     if way == "direct":
-        if product.is_on_gpu and has_kernel(product):
+        if is_summed_in_core(product):
             arguments = (product.axes, product.starts, product.shape)
             return lambda x, h: core.convolve(x, h, *arguments)
         return lambda x, h: by_shifts(product._replace(x=x, h=h))
@@ -277,28 +259,51 @@ def _computing(product: Product, way: str, pieces: Pieces | None) -> _Compute:
     return lambda x, h: by_pieces(product._replace(x=x, h=h), pieces)
 
 
+def _converting(compute: _Compute, dtype: str, types: _Types, method: str) -> _Compute:
+    """Convert the arrays before a computation, and its result to the type that is wanted."""
+
+    def convert_and_compute(x: Any, h: Any) -> Any:
+        result = compute(to_dtype(x, dtype), to_dtype(h, dtype))
+        if method in ("whole", "pieces") or dtype == types.name:
+            return result
+        if types.kind not in "iu":
+            return to_dtype(result, types.name)
+        # A sum beyond the type wraps around, as it does where products are added up. It does so
+        # from int64; what becomes of such a float is left to the processor.
+        result = result.round()
+        is_wide = types.name in ("int64", "uint64")
+        return to_dtype(result if is_wide else to_dtype(result, "int64"), types.name)
+
+    return convert_and_compute
+
+
 class _Known(NamedTuple):
-    """What computes a convolution on a GPU."""
+    """What computes a convolution."""
 
     is_swapped: bool
     """Whether ``in2`` is the longer array."""
     compute: _Compute
 
 
-# What computed the convolutions of lately on GPUs, by what was asked for, so that nothing is worked
-# out again for equal arrays.
+# What computed the convolutions of lately, by what was asked for, so that nothing is worked out
+# again for equal arrays.
 _KNOWN: dict[object, _Known] = {}
 _MAX_KNOWN = 256
 
 
-def _asked_of_gpu(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> object:
-    """Return all on which the way to compute depends; None for arrays in host memory."""
-    if isinstance(in1, np.ndarray) or isinstance(in2, np.ndarray):
+def _asked(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> object:
+    """Return all on which the way to compute depends, but for the values of integers.
+
+    None for arrays of different libraries.
+    """
+    what: object
+    if isinstance(in1, np.ndarray) and isinstance(in2, np.ndarray):
+        what = in1.dtype, in1.shape, in2.dtype, in2.shape
+    elif isinstance(in1, np.ndarray) or isinstance(in2, np.ndarray):
         return None
-    views = core.TensorView(in1), core.TensorView(in2)
-    if views[0].device_id is None:
-        return None
-    what = tuple((view.dtype, view.shape, view.device_id) for view in views)
+    else:
+        views = core.TensorView(in1), core.TensorView(in2)
+        what = tuple((view.dtype, view.shape, view.device_id) for view in views)
     return what, type(in1), type(in2), mode, method, integers("axes", axes)
 
 
@@ -321,10 +326,8 @@ def _way(sums: Product, transforms: Product, method: str) -> tuple[str, Pieces |
         return "fft", pieces_of(transforms)
     if method == "whole":
         return "fft", None
-    is_by_kernel = sums.is_on_gpu and has_kernel(sums)
-    direct = math.inf
-    if method == "auto":
-        direct = kernel_cost(sums) if is_by_kernel else shifts_cost(sums)
+    is_by_kernel = sums.is_on_gpu and is_summed_in_core(sums)
+    direct = sums_cost(sums) if method == "auto" else math.inf
     if direct < OVERHEAD:
         return "direct", None
     cost, pieces = transforms_cost(transforms), pieces_of(transforms)
@@ -374,10 +377,10 @@ def _operands(in1: Any, in2: Any) -> _Operands:
             "those with one element are broadcast where they are not in axes"
         )
         raise ValueError(msg)
-    is_on_gpu = devices[0] is not None
     if on_cpu:
         in1, in2 = placed(in1), placed(in2)
-    return _Operands(in1, in2, _types_of(*names), is_on_gpu, is_on_gpu and names[0] == names[1])
+    is_on_gpu, are_ready = devices[0] is not None, names[0] == names[1]
+    return _Operands(in1, in2, _types_of(*names), is_on_gpu, are_ready)
 
 
 _TYPES = tuple(

@@ -1,4 +1,4 @@
-"""Convolutions as sums of shifted products, for few elements of the shorter array."""
+"""Convolutions as sums of products, for few elements of the shorter array."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpumath._host.conversions import empty
+from gpumath.bindings import core
 from gpumath.fft._convolution_fft import Product
 
-__all__ = ["by_shifts", "has_kernel", "is_short", "kernel_cost", "shifts_cost"]
+__all__ = ["by_shifts", "is_summed_in_core", "sums_cost"]
 
-# Elements of the result that are computed at a time on the CPU: as many as a core's cache holds.
-_AT_ONCE = 1 << 14
+# Axes that `core.convolve` sums along on a GPU.
+_MOST_AXES_ON_GPU = 4
 
 
 class _KernelCosts(NamedTuple):
@@ -43,49 +44,47 @@ _KERNEL_COSTS_OF_LINES = {
 # Picoseconds for an element of the result to begin a line of the filter.
 _LINE_COST = 1.2
 
-# Nanoseconds that a product and its sum take on a CPU, by the bytes of an element, and what their
-# Python code takes: for all elements of the longer array at a time, and for all windows of it.
-_SHIFT_COSTS = {1: 0.4, 2: 0.45, 4: 0.5, 8: 0.75, 16: 1.45}
-_SHIFT_OVERHEAD, _WINDOWS_OVERHEAD, _WINDOW_COST = 4_000, 6_000, 2.2
+# Nanoseconds that a CPU takes: for a call, for a line of the result, for a line of the filter that
+# this needs, and for each element of such a line and 32 bytes of the result, of which at least so
+# many are as though they were there.
+_CALL, _LINE, _TERM, _VECTOR, _LEAST_VECTORS = 4_000, 60, 4, 0.29, 2
 
+# Products for which a further thread is taken.
+_PRODUCTS_OF_THREAD = 1 << 19
 
-def is_short(in1: Any, in2: Any) -> bool:
-    """Whether these are lines of one type, so short that `numpy.convolve` is the fastest way."""
-    return (
-        type(in1) is type(in2) is np.ndarray
-        and in1.ndim == in2.ndim == 1
-        and in1.dtype == in2.dtype
-        and in1.dtype.char in "fdFD"
-        and 0 < in2.size <= in1.size
-        and in1.size * (in2.size * (4 if in1.dtype.kind == "c" else 1) + 50) < 300_000
-    )
+# Nanoseconds for an element to be converted: integers are summed up in double precision.
+_CONVERSION = 1.0
 
 
 def by_shifts(product: Product) -> Any:
-    """Add up the products of ``x`` and each element of ``h``, shifted."""
+    """Add up the products of ``x`` and each element of ``h``, shifted, by the array library."""
     x, h = product.x, product.h
     if not product.axes:
         return x * h
-    if isinstance(x, np.ndarray) and x.ndim == 1 and x.size:
-        (start,), (points,) = product.starts, product.shape
-        return np.convolve(x, h)[start : start + points].astype(product.dtype)
-    if _has_windows(product) and _windows_cost(product) < _shifts_cost(product):
-        return _by_windows(product)
     result = empty(x, product.shape, product.dtype)
     result[...] = 0
     taps = [range(n) if a in product.axes else (None,) for a, n in enumerate(h.shape)]
-    for part in _parts(product) if isinstance(x, np.ndarray) else [(0, product.shape[0])]:
-        for tap in every(*taps):
-            _add(product, result, tap, part)
+    for tap in every(*taps):
+        _add(product, result, tap)
     return result
 
 
-def has_kernel(product: Product) -> bool:
-    """Whether `core.convolve` computes the product, if the arrays are on a GPU."""
-    return product.dtype in _KERNEL_COSTS and 1 <= len(product.axes) <= 4
+def is_summed_in_core(product: Product) -> bool:
+    """Whether `core.convolve` computes the product."""
+    if not product.is_on_gpu:
+        return len(product.axes) > 0
+    return product.dtype in _KERNEL_COSTS and 1 <= len(product.axes) <= _MOST_AXES_ON_GPU
 
 
-def kernel_cost(product: Product) -> float:
+def sums_cost(product: Product) -> float:
+    """Return about how many nanoseconds sums of products take."""
+    if not is_summed_in_core(product):
+        # Each product and each sum is a kernel of its own, and a pass over memory.
+        return _taps(product) * (30_000 + math.prod(product.shape) * 4.0)
+    return _kernel_cost(product) if product.is_on_gpu else _cpu_cost(product)
+
+
+def _kernel_cost(product: Product) -> float:
     """Return about how many nanoseconds `core.convolve` takes on a GPU."""
     points = math.prod(product.shape)
     # It takes four elements of the filter at a time along one axis.
@@ -103,67 +102,40 @@ def kernel_cost(product: Product) -> float:
     return 8_000 + busy + lines * taps * costs.alone / sharers
 
 
-def shifts_cost(product: Product) -> float:
-    """Return about how many nanoseconds `by_shifts` takes."""
-    taps, points = _taps(product), math.prod(product.shape)
-    if isinstance(product.x, np.ndarray) and product.x.ndim == 1:
-        return points * (10 + (0.2 if product.is_real else 0.8) * taps)
-    if product.is_on_gpu:
-        # Each product and each sum is a kernel of its own, and a pass over memory.
-        return taps * (30_000 + points * 4.0)
-    cost = _shifts_cost(product)
-    return min(cost, _windows_cost(product)) if _has_windows(product) else cost
-
-
-def _shifts_cost(product: Product) -> float:
-    each = _SHIFT_COSTS[np.dtype(product.dtype).itemsize]
-    return _taps(product) * (_SHIFT_OVERHEAD + math.prod(product.shape) * each)
-
-
-def _windows_cost(product: Product) -> float:
-    return _WINDOWS_OVERHEAD + _taps(product) * math.prod(product.shape) * _WINDOW_COST
+def _cpu_cost(product: Product) -> float:
+    """Return about how many nanoseconds `core.convolve` takes on a CPU."""
+    x, h, shape = product.x.shape, product.h.shape, product.shape
+    # Lines go along the last axis, and along the dimensions after it, which share the filter.
+    axis = next(a for a in reversed(range(len(shape))) if h[a] > 1 or x[a] != shape[a])
+    line = math.prod(shape[axis:])
+    if axis not in product.axes:
+        axis = max(product.axes, key=lambda a: shape[a])
+        line = shape[axis]
+    points, taps = math.prod(shape), _taps(product)
+    dtype = np.dtype(product.dtype)
+    is_integer = dtype.kind in "iu"
+    vectors = max(line * (8 if is_integer else dtype.itemsize) / 32, _LEAST_VECTORS)
+    terms = taps / h[axis]
+    cost = points / line * (_LINE + terms * (_TERM + h[axis] * vectors * _VECTOR))
+    cost /= min(core.usable_cores(), 1 + points * taps // _PRODUCTS_OF_THREAD)
+    return _CALL + cost + is_integer * _CONVERSION * (math.prod(x) + points)
 
 
 def _taps(product: Product) -> int:
     return math.prod(int(product.h.shape[a]) for a in product.axes)
 
 
-def _has_windows(product: Product) -> bool:
-    return isinstance(product.x, np.ndarray) and len(product.axes) == product.x.ndim
-
-
-def _by_windows(product: Product) -> Any:
-    """Multiply a matrix of all windows of ``x``, each as long as ``h``, and ``h`` reversed."""
-    x, taps, shape = product.x, product.h.shape, product.shape
-    padded = np.zeros([n + k - 1 for n, k in zip(shape, taps, strict=True)], product.dtype)
-    # The element of x at the beginning of the first window.
-    firsts = [start - k + 1 for start, k in zip(product.starts, taps, strict=True)]
-    to = (slice(max(-first, 0), n - first) for first, n in zip(firsts, x.shape, strict=True))
-    of = (slice(max(at, 0), at + n) for at, n in zip(firsts, padded.shape, strict=True))
-    padded[tuple(to)] = x[tuple(of)]
-    windows: Any = np.ndarray(shape + taps, padded.dtype, padded, 0, padded.strides * 2)
-    matrix = windows.reshape(math.prod(shape), -1)
-    return (matrix @ product.h.ravel()[::-1]).reshape(shape)
-
-
-def _parts(product: Product) -> list[tuple[int, int]]:
-    """Cut the first dimension of the result into ranges."""
-    count = product.shape[0]
-    rows = max(_AT_ONCE * count // max(math.prod(product.shape), 1), 1)
-    return [(first, min(first + rows, count)) for first in range(0, count, rows)]
-
-
-def _add(product: Product, result: Any, tap: tuple[int | None, ...], part: tuple[int, int]) -> None:
-    """Add the products with one element of ``h`` to a part of the result's first dimension."""
+def _add(product: Product, result: Any, tap: tuple[int | None, ...]) -> None:
+    """Add the products with one element of ``h``."""
     to, of_x, of_h = [], [], []
     for axis, at in enumerate(tap):
-        low, high = part if axis == 0 else (0, product.shape[axis])
+        low, high = 0, product.shape[axis]
         points = product.x.shape[axis]
         if at is None:
             # Broadcast where there is one element.
-            to.append(slice(low, high))
-            of_x.append(slice(low, high) if points > 1 else slice(None))
-            of_h.append(slice(low, high) if product.h.shape[axis] > 1 else slice(None))
+            to.append(slice(None))
+            of_x.append(slice(None))
+            of_h.append(slice(None))
             continue
         shift = product.starts[axis] - at
         low, high = max(low, -shift), min(high, points - shift)

@@ -189,7 +189,8 @@ def pieces_of(product: Product) -> Pieces | None:
     for other, n in zip(product.axes, product.lengths(), strict=True):
         size *= n if other != axis else 1
     lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
-    best = min(lengths, key=lambda n: (_LINE_COST + _transform_cost((n,))) / (n - points + 1))
+    each = _TRANSFORM_COSTS[product.dtype]
+    best = min(lengths, key=lambda n: (_LINE_COST + each * _steps((n,))) / (n - points + 1))
     return Pieces(axis, best, best - points + 1)
 
 
@@ -232,9 +233,11 @@ def _step_on_gpu(length: int, taps: int) -> int:
 
 def transforms_cost(product: Product) -> float:
     """Return about how many nanoseconds `by_transforms` takes on a CPU."""
-    each, batch = _transform_cost(product.lengths()), _batch(product)
-    points = batch * math.prod(product.lengths())
-    return OVERHEAD + 3 * batch * each / _speed_of_cores(points, _SCALING_OF_WHOLE)
+    lengths, batch = product.lengths(), _batch(product)
+    size = math.prod(lengths)
+    lines = sum(size / length for length in lengths)
+    each = _TRANSFORM_COSTS[product.dtype] * _steps(lengths) + lines * _SHORT_LINE_COST
+    return OVERHEAD + 3 * batch * each / _speed_of_cores(batch * size, _SCALING_OF_WHOLE)
 
 
 def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
@@ -268,14 +271,14 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     at = product.axes.index(pieces.axis)
     lines = math.prod(lengths) / lengths[at]
     lengths = (*lengths[:at], pieces.length, *lengths[at + 1 :])
-    each = lines * _LINE_COST + _transform_cost(lengths)
+    each = lines * _LINE_COST + _TRANSFORM_COSTS[product.dtype] * _steps(lengths)
     batch = _batch(product)
     speed = _speed_of_cores(batch * count * math.prod(lengths), _SCALING_OF_PIECES)
-    return 2 * OVERHEAD + 2 * batch * count * each / speed
+    return 2 * OVERHEAD + 2.7 * batch * count * each / speed
 
 
 # Nanoseconds that the Python code of a convolution takes on a CPU.
-OVERHEAD = 40_000
+OVERHEAD = 20_000
 
 # Nanoseconds that the host takes for the work on a GPU: for transforms of the whole arrays, for
 # each axis of these, and for transforms of pieces.
@@ -285,8 +288,11 @@ _HOST_TIME, _HOST_TIME_OF_AXIS, _HOST_TIME_OF_PIECES = 90_000, 25_000, 250_000
 # faster, as measured on 16 cores of an Intel Xeon. Pieces need more copies.
 _LEAST_SHARED, _SCALING_OF_WHOLE, _SCALING_OF_PIECES = 50_000, 0.6, 0.35
 
-# Nanoseconds that a line takes beside its points.
-_LINE_COST = 30
+# Nanoseconds that a line takes beside its points: a piece, and one of whole arrays.
+_LINE_COST, _SHORT_LINE_COST = 30, 10
+
+# Nanoseconds of a step of a transform, measured on one core of an AMD EPYC.
+_TRANSFORM_COSTS = {"float32": 0.1, "float64": 0.14, "complex64": 0.125, "complex128": 0.2}
 
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
@@ -328,11 +334,11 @@ def _speed_of_cores(points: float, scaling: float) -> float:
     return core.usable_cores() ** scaling if points >= _LEAST_SHARED else 1
 
 
-def _transform_cost(lengths: Sequence[int]) -> float:
-    """Return about how many nanoseconds a real transform takes."""
+def _steps(lengths: Sequence[int]) -> float:
+    """Return the steps of a transform, each of which takes one of `_TRANSFORM_COSTS`."""
     points = math.prod(lengths)
     # Beyond what a cache holds, each number comes from memory several times.
-    return 0.15 * points * (math.log2(points) + 4 + (points > _NUMBERS_ON_CPU) * 8)
+    return points * (math.log2(points) + 4 + (points > _NUMBERS_ON_CPU) * 8)
 
 
 def _batch(product: Product) -> int:

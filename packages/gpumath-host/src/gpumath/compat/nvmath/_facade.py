@@ -148,12 +148,28 @@ def _is_public(path: str, name: str, target: ModuleType | None) -> bool:
 
 
 def _missing(whole: str) -> str:
+    """Say that gpumath has no ``nvmath.<whole>``, or what to install for it."""
     area, _, rest = whole.partition(".")
     has = area in _AREAS and _target_of(area) is not None
+    if area == "device" and not has:
+        return (
+            f"nvmath.{whole} is answered by gpumath-device, which is not installed. To fix it: "
+            "pip install 'gpumath-device[cu13]', or [cu12] for CUDA 12"
+        )
     lack = f"gpumath.{area} has no {rest}" if has and rest else f"there is no gpumath.{area}"
     return (
         f"nvmath.{whole} is not in gpumath: {lack}. The documentation's page on migration says "
         "what of nvmath-python gpumath has"
+    )
+
+
+def _no_module(area: str, name: str) -> str:
+    """Say that a name of ``nvmath.<area>`` is not a module, which it may be in nvmath-python."""
+    place = f"{_ORIGINAL}.{area}" if area else _ORIGINAL
+    same = [f"{place}.{one}" for one in _public_names(area) if one.lower() == name.lower()]
+    return (
+        f"{place}.{name} is not a module in gpumath: import the public names from {place}, "
+        f"such as {' and '.join(same)}"
     )
 
 
@@ -210,9 +226,12 @@ class _Finder(MetaPathFinder, Loader):
         if _target_of(whole) is not None:
             return self._spec(fullname)
         area, _, name = whole.rpartition(".")
-        if whole in _NAMES or hasattr(_target_of(area), name):
-            return None  # an attribute, which `from nvmath import name` finds after this
         callers = _import_system()
+        if whole in _NAMES or (not name.startswith("_") and hasattr(_target_of(area), name)):
+            if "_find_and_load" not in callers or "_handle_fromlist" in callers:
+                return None  # an attribute, which `from nvmath import name` finds after this
+            _observe(f"{whole} (as a module)", None)
+            raise ModuleNotFoundError(_no_module(area, name), name=fullname)
         if "_handle_fromlist" in callers:  # `from nvmath import name`, which missed the attribute
             # An error with the name of what is imported would be dropped there for another one.
             raise ModuleNotFoundError(_missing(whole), name=fullname.rpartition(".")[0])

@@ -7,6 +7,7 @@ import enum
 import functools
 import inspect
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,12 +23,31 @@ __all__ = ["Report"]
 class _Calls:
     served_by: str
     count: int = 0
+    raised: int = 0
     seconds: float = 0.0
+    """Time of the calls that returned."""
+
+
+class _CountingType(type):
+    """The type of counting classes: instances of the class that they count are theirs as well.
+
+    A program that uses gpumath beside nvmath has such instances.
+    """
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return cls.__subclasscheck__(type(instance))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        # A class that a program derives has no `_counted` of its own.
+        return issubclass(subclass, vars(cls).get("_counted", ())) or (
+            super().__subclasscheck__(subclass)
+        )
 
 
 class Report:
     """Counts and times calls from a program; calls of gpumath inside them are not counted again.
 
+    Only the process's own calls are counted: a forked child begins with none.
     Its method `observe` is for `gpumath.compat.nvmath._facade.set_observer`.
     """
 
@@ -37,6 +57,14 @@ class Report:
         self._served: dict[int, tuple[Any, Any]] = {}  # gpumath's own, too, so that it stays there
         self._lock = threading.Lock()
         self._thread = threading.local()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """Forget what was counted, in a forked child, where another thread may hold the lock."""
+        self._lock = threading.Lock()
+        self._missing.clear()
+        for calls in self._calls.values():
+            calls.count, calls.raised, calls.seconds = 0, 0, 0.0
 
     def observe(self, name: str, value: Any) -> Any:
         """Note what is missing; return functions and classes such that their calls are counted."""
@@ -67,6 +95,7 @@ class Report:
             "__doc__": value.__doc__,
             "__module__": module,
             "__qualname__": own,
+            "_counted": value,
         }
         for member in ("__init__", *(one for one in dir(value) if not one.startswith("_"))):
             found = inspect.getattr_static(value, member)
@@ -76,7 +105,7 @@ class Report:
                 methods[member] = staticmethod(self._counting(*names, found.__func__))
             elif callable(found):
                 methods[member] = self._counting(*names, found)
-        return type(value)(own, (value,), methods)
+        return _CountingType(own, (value,), methods)
 
     def _counting(
         self, module: str, own: str, served_by: str, function: Callable[..., Any]
@@ -91,13 +120,18 @@ class Report:
             self._thread.is_inside = True
             start = time.perf_counter()
             try:
-                return function(*arguments, **keywords)
-            finally:
-                elapsed = time.perf_counter() - start
-                self._thread.is_inside = False
+                result = function(*arguments, **keywords)
+            except BaseException:
+                with self._lock:
+                    calls.raised += 1
+                raise
+            else:
                 with self._lock:
                     calls.count += 1
-                    calls.seconds += elapsed
+                    calls.seconds += time.perf_counter() - start
+                return result
+            finally:
+                self._thread.is_inside = False
 
         # Pickles name a function by these, and another process finds it there, not counted.
         counted.__module__, counted.__qualname__ = module, own
@@ -108,7 +142,10 @@ class Report:
         made = [(name, calls) for name, calls in self._calls.items() if calls.count]
         made.sort(key=lambda item: -item[1].seconds)
         total = sum(calls.count for _, calls in made)
-        lines = [f"gpumath answered {total} calls of nvmath; times are those that the host waited"]
+        lines = [
+            f"gpumath answered {total} calls of nvmath in this process; times are those that the "
+            "host waited"
+        ]
         width = max((len(name) for name, _ in made), default=0)
         for name, calls in made:
             each = 1e3 * calls.seconds / calls.count
@@ -116,12 +153,23 @@ class Report:
                 f"  {calls.count:8d} calls {1e3 * calls.seconds:12.3f} ms {each:12.3f} ms each  "
                 f"{name:{width}}  by {calls.served_by}"
             )
+        lines += [
+            f"{calls.raised} calls raised an error: {name}"
+            for name, calls in self._calls.items()
+            if calls.raised
+        ]
         lines += [f"missing, asked for {n} times: {name}" for name, n in self._missing.items()]
+        if "multiprocessing.popen_fork" in sys.modules:  # imported when a process is started
+            lines.append("calls in the processes that multiprocessing started are not counted")
         if libraries := _open_libraries():
-            lines.append("CUDA libraries that are open in the process, for gpumath or for others:")
+            lines.append(
+                "CUDA libraries that are open in this process; other packages, such as PyTorch, "
+                "open some, too, so calls need not have used them:"
+            )
             lines += [f"  {library}" for library in libraries]
         else:
-            lines.append("no CUDA library was opened: the CPU computed all")
+            computed = ": the CPU computed all answered calls" if total else ""
+            lines.append(f"no CUDA library was opened{computed}")
         return "\n".join(lines)
 
 

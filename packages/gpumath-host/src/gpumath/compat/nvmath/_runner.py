@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
+from pkgutil import get_importer
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
@@ -22,13 +23,14 @@ PROGRAM = "GPUMATH_COMPAT_PROGRAM"
 _MODULE = "module:"  # an absolute path begins otherwise
 
 _USAGE = """\
-usage: python -m gpumath.compat.nvmath [--report] (program.py | -m module) [arguments]
+usage: python -m gpumath.compat.nvmath [--report] (program | -m module) [arguments]
 
 Run an unmodified program, with `import nvmath` answered by gpumath.
 
-  program.py, -m module  what to run, as for the interpreter
-  --report               when it ends, say on the error output which calls were served by what,
-                         how often, and how long they took
+  program, -m module  what to run, as for the interpreter: a file, a folder or zip file with a
+                      __main__.py, or a module
+  --report            when it ends, say on the error output which calls of its process were served
+                      by what, how often, and how long they took
 """
 
 
@@ -54,7 +56,10 @@ class Program(NamedTuple):
     code: CodeType
     names: dict[str, Any]
     is_package: bool
-    """Whether it is the main module of a package."""
+    """Whether it is the main module of a package, a folder or a zip file.
+
+    Spawned processes do not import such a module again.
+    """
 
 
 def main(arguments: list[str]) -> int:
@@ -116,7 +121,11 @@ def _run_file(file: str, arguments: list[str]) -> None:
         sys.stderr.write(f"python: can't open file {file!r}: {error.strerror}\n")
         raise SystemExit(2) from None
     if not sys.flags.safe_path:
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
+        del sys.path[0]  # the current folder
+    if program.is_package:
+        sys.path.insert(0, path)  # with the option -P, too
+    elif not sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     _run(program, path, [file, *arguments])
 
 
@@ -134,10 +143,21 @@ def load(described: str) -> Program:
     """Return the program that is described: a path, or ``module:`` and a name."""
     if described.startswith(_MODULE):
         return _load_module(described.removeprefix(_MODULE))
+    if importer := get_importer(described):
+        return _load_main_of(importer, described)
     with io.open_code(described) as opened:
         # Tracebacks name the absolute path.
         code = compile(opened.read(), described, "exec", dont_inherit=True)
     return _program(code, described, SourceFileLoader("__main__", described), None)
+
+
+def _load_main_of(importer: Any, path: str) -> Program:
+    """Find ``__main__`` in a folder or a zip file, as the interpreter does."""
+    spec = importer.find_spec("__main__")
+    if spec is None:
+        sys.stderr.write(f"python: can't find '__main__' module in {path!r}\n")
+        raise SystemExit(1)
+    return _program(spec.loader.get_code("__main__"), spec.origin, spec.loader, "", True)
 
 
 def _load_module(name: str) -> Program:
