@@ -3,6 +3,11 @@
 //! They are computed in double precision where all sums are exact in it, which is far faster, else
 //! in 64 bits. Sums beyond the type wrap around.
 
+#![expect(
+    clippy::cast_lossless,
+    reason = "the macro is for types that are shorter and for those that are not"
+)]
+
 use std::num::Wrapping;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 

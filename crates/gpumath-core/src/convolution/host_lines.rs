@@ -3,6 +3,12 @@
 //! Vectors of neighbouring results stay in registers while all their products are added up. `pulp`
 //! chooses among the sets of instructions that a processor may have.
 
+#![expect(
+    clippy::inline_always,
+    reason = "vector code is compiled for an instruction set only where it is inlined into the \
+              function that has chosen it"
+)]
+
 use std::num::Wrapping;
 use std::ops::{Add, Mul, Range, Sub};
 
@@ -193,9 +199,8 @@ impl<R: Real, const PARTS: usize> Strip<'_, R, PARTS> {
                 }
             }
             let to = self.to.add(at);
-            for vector in 0..N {
+            for (vector, (&first, &second)) in sums[0].iter().zip(&sums[PARTS - 1]).enumerate() {
                 let to = to.add(place(vector));
-                let [first, second] = [sums[0][vector], sums[PARTS - 1][vector]];
                 if PARTS == 1 {
                     to.cast::<R::Vector<S>>().write_unaligned(first);
                     continue;
