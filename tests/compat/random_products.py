@@ -8,7 +8,6 @@ import numpy as np
 from common import Environment, Results, attempt, main
 
 CASES = 200
-C_OVER_THE_BATCH = "c over the batch"  # in the names of such cases; `compare` knows it
 
 
 def run(env: Environment) -> Results:
@@ -58,10 +57,8 @@ def drawn(env: Environment) -> tuple[str, list[np.ndarray], dict[str, Any], np.n
         shape = expected.shape
         if expected.ndim > 2 and rng.random() < 0.3:
             shape = shape[-2:]  # one c for all products
-            words.append(C_OVER_THE_BATCH)
         elif expected.ndim == 2 and min(map(np.ndim, factors)) == 2 and rng.random() < 0.2:
             shape = (2, *shape)  # one product for all c
-            words.append(C_OVER_THE_BATCH)
         c = values(env, dtype, *shape)
         keywords["beta"] = number(rng, dtype)
         expected = expected + keywords["beta"] * wide_of(c)

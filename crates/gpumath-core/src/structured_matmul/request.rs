@@ -145,9 +145,12 @@ impl StructuredMatmulRequest {
             view.layout.ndim() == 1 && !qualifier.structure.is_diagonal()
         };
         let (has_rows, has_columns) = (!is_vector(a, qualifiers[0]), !is_vector(b, qualifiers[1]));
+        let mut of_one = Dims::new();
+        of_one.extend(has_rows.then_some(rows));
+        of_one.extend(has_columns.then_some(columns));
+        let batch = c.map_or(Ok(batch.clone()), |c| with_batch_of_addend(c, &batch, &of_one))?;
         let mut shape = batch.clone();
-        shape.extend(has_rows.then_some(rows));
-        shape.extend(has_columns.then_some(columns));
+        shape.extend(of_one);
         let wanted = TensorView { layout: Layout::contiguous(&shape), ..a.clone() };
         let out = match (self.outputs.get(index), c.filter(|_| self.is_in_place)) {
             (Some(out), _) => {
@@ -177,18 +180,15 @@ impl StructuredMatmulRequest {
             }
             (None, None) => wanted.layout,
         };
-        if let Some(c) = c.filter(|c| c.layout.shape != shape) {
-            return Err(Error::InvalidValue(format!(
-                "c is of {}, but the product has the shape {:?}; give an array of that shape",
-                c.describe(),
-                shape.as_slice()
-            )));
-        }
         let addend = c.map_or_else(|| out.clone(), |c| c.layout.clone());
+        let mut addends = with_both_axes(&addend, has_rows, has_columns);
+        if addend.shape != shape {
+            addends = stretched(&addends, &batch);
+        }
         let matrices = [
             stretched(left, &batch),
             stretched(right, &batch),
-            with_both_axes(&addend, has_rows, has_columns),
+            addends,
             with_both_axes(&out, has_rows, has_columns),
         ];
         Ok(Product {
@@ -293,6 +293,20 @@ fn broadcast(left: &[i64], right: &[i64]) -> Option<Dims> {
             _ => None,
         })
         .collect()
+}
+
+/// Returns the batch of products of factors' batch and a third operand, where each result has the
+/// shape `of_one`.
+fn with_batch_of_addend(c: &TensorView, batch: &[i64], of_one: &[i64]) -> Result<Dims> {
+    let shape = &c.layout.shape;
+    let own = shape.len().checked_sub(of_one.len()).filter(|&own| shape[own..] == *of_one);
+    own.and_then(|own| broadcast(batch, &shape[..own])).ok_or_else(|| {
+        Error::InvalidValue(format!(
+            "c is of {}, but each product has the shape {of_one:?}, and the batch {batch:?}; give \
+             one c of that shape for all, or as many as there are products",
+            c.describe()
+        ))
+    })
 }
 
 /// Returns matrices as those of a batch, with strides of 0 where one stands for all.

@@ -49,7 +49,8 @@ def matmul(
         are vectors. Lists of arrays stand for as many products, of any shapes; a list of one array
         stands for the same one in all products.
     c : array, or list or tuple of array, optional
-        What is added, of the shape of the product; ``beta`` is needed with it.
+        What is added to each product, and of its shape; ``beta`` is needed with it. Its batch
+        dimensions, if it has any, are broadcast together with those of ``a`` and ``b``.
     alpha : complex, or sequence of complex, optional
         What the product is multiplied by, 1 by default. For lists, a sequence has one for each.
     beta : complex, or sequence of complex, optional
