@@ -73,7 +73,7 @@ FILTERS = [
 # Elements of the longer array of a random row.
 FEWEST_RANDOM, MOST_RANDOM = 100_000, 40_000_000
 # A filter with more elements takes cupyx.scipy.signal.convolve2d far too long.
-MOST_TAPS_OF_CONVOLVE2D = 2000
+MOST_TAPS_OF_CONVOLVE2D = 100
 
 
 def random_lines(dtypes: Sequence[str], seconds: float, most: int) -> Iterator[tuple[Row, str]]:

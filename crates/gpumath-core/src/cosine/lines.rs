@@ -14,7 +14,7 @@ use rustfft::num_complex::Complex;
 use super::lanes::{LanePlan, Operands};
 use super::long::LongPlan;
 use super::pairs::PairPlan;
-use super::short::{self, MAX_POINTS, ShortPlan};
+use super::short::{self, ShortPlan};
 use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
@@ -257,7 +257,8 @@ impl<T: Scalar> LineTransform<T> {
         let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         let is_narrow = !lines.are_slices() && lines.neighbours() < short::least_neighbours::<T>();
-        let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
+        let most_multiplied = short::most_points(kind, lines.are_slices());
+        let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { most_multiplied };
         let is_shared = lines.count() < threads.get() && points >= SHARED_POINTS;
         // The Fourier transforms of such lines are grids, which `LinePlan` does not have.
         let is_grid = lines.count() == 1 && kind > 1 && is_faster_as_grid(points as usize);
@@ -274,7 +275,7 @@ impl<T: Scalar> LineTransform<T> {
             && !is_faster_one_by_one(&lines, plan.lines_at_once(), threads)
         {
             Kernel::Lanes(Box::new(plan))
-        } else if points as usize <= MAX_POINTS {
+        } else if points as usize <= most_multiplied {
             lines.cut_into_tiles(SHORT_LINES);
             Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
         } else if lines.count() > 1

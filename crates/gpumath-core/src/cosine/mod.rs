@@ -287,11 +287,11 @@ pub unsafe fn transform_short_lines(
     // and do not overlap.
     unsafe {
         if matches!(to.dtype, DType::Float64 | DType::Complex128) {
-            let matrix = plan.scaled::<f64>(factors).columns;
+            let matrix = plan.scaled::<f64>(factors).columns();
             let call = ShortLines::of(&to_lines, &from_lines, axis, matrix)?;
             kernels::transform_short_lines(&context, to.ptr, from.ptr, &call, true, stream)
         } else {
-            let matrix = plan.scaled::<f32>(factors).columns;
+            let matrix = plan.scaled::<f32>(factors).columns();
             let call = ShortLines::of(&to_lines, &from_lines, axis, matrix)?;
             kernels::transform_short_lines(&context, to.ptr, from.ptr, &call, false, stream)
         }

@@ -12,8 +12,14 @@ use std::f64::consts::PI;
 use super::CosineFactors;
 use crate::fft::cpu::lines::{Scalar, StridePair};
 
-/// Points of the longest line that is transformed in this way.
-pub(super) const MAX_POINTS: usize = 16;
+/// Points of the longest line that can be transformed in this way.
+const MAX_POINTS: usize = 24;
+
+/// Returns the points of the longest line for which this is the fastest way. Contiguous lines of
+/// type 1 have Fourier transforms that are slow for more lengths.
+pub(super) fn most_points(kind: u8, are_contiguous: bool) -> usize {
+    if kind == 1 && are_contiguous { MAX_POINTS } else { 16 }
+}
 
 /// Points of the longest strided line that is transformed in this way if it has fewer than
 /// [`least_neighbours`].
@@ -57,10 +63,13 @@ impl ShortPlan {
             if at == last { first * ends[1] } else { first }
         };
         let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
-        let columns = std::array::from_fn(|n| {
+        let mut columns = [[T::zero(); MAX_POINTS]; MAX_POINTS];
+        for (n, column) in columns.iter_mut().enumerate().take(self.points) {
             let scale = factors.scale * end(factors.before, n);
-            std::array::from_fn(|k| number(self.matrix[n][k] * scale * end(factors.after, k)))
-        });
+            for (k, factor) in column.iter_mut().enumerate().take(self.points) {
+                *factor = number(self.matrix[n][k] * scale * end(factors.after, k));
+            }
+        }
         ShortMatrix { columns, points: self.points }
     }
 }
@@ -69,11 +78,16 @@ impl ShortPlan {
 pub(super) struct ShortMatrix<T> {
     /// The factors of each element of the operand in all elements of the result; zeros beyond the
     /// points.
-    pub(super) columns: Matrix<T>,
+    columns: Matrix<T>,
     points: usize,
 }
 
 impl<T: Scalar> ShortMatrix<T> {
+    /// Returns the columns of a matrix of at most `N` points, and zeros beyond them.
+    pub(super) fn columns<const N: usize>(&self) -> [[T; N]; N] {
+        std::array::from_fn(|n| std::array::from_fn(|k| self.columns[n][k]))
+    }
+
     /// Transforms lines.
     ///
     /// # Safety
@@ -103,6 +117,14 @@ impl<T: Scalar> ShortMatrix<T> {
                 13 => self.multiply_points::<13>(ends, strides, lines),
                 14 => self.multiply_points::<14>(ends, strides, lines),
                 15 => self.multiply_points::<15>(ends, strides, lines),
+                16 => self.multiply_points::<16>(ends, strides, lines),
+                17 => self.multiply_points::<17>(ends, strides, lines),
+                18 => self.multiply_points::<18>(ends, strides, lines),
+                19 => self.multiply_points::<19>(ends, strides, lines),
+                20 => self.multiply_points::<20>(ends, strides, lines),
+                21 => self.multiply_points::<21>(ends, strides, lines),
+                22 => self.multiply_points::<22>(ends, strides, lines),
+                23 => self.multiply_points::<23>(ends, strides, lines),
                 _ => self.multiply_points::<MAX_POINTS>(ends, strides, lines),
             }
         }
