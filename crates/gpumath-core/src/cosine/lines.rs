@@ -256,9 +256,13 @@ impl<T: Scalar> LineTransform<T> {
         let mut table_bytes = plan_bytes::<T>(points as usize);
         let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
-        let is_narrow = !lines.are_slices() && lines.neighbours() < short::least_neighbours::<T>();
-        let most_multiplied = short::most_points(kind, lines.are_slices());
-        let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { most_multiplied };
+        let are_contiguous = lines.are_slices();
+        let most_multiplied = short::most_points(kind, are_contiguous);
+        let most_short = if are_contiguous {
+            most_multiplied
+        } else {
+            short::most_strided_points::<T>(lines.neighbours())
+        };
         let is_shared = lines.count() < threads.get() && points >= SHARED_POINTS;
         // The Fourier transforms of such lines are grids, which `LinePlan` does not have.
         let is_grid = lines.count() == 1 && kind > 1 && is_faster_as_grid(points as usize);

@@ -15,19 +15,20 @@ use crate::fft::cpu::lines::{Scalar, StridePair};
 /// Points of the longest line that can be transformed in this way.
 const MAX_POINTS: usize = 24;
 
-/// Returns the points of the longest line for which this is the fastest way. Contiguous lines of
-/// type 1 have Fourier transforms that are slow for more lengths.
+/// Returns the points of the longest line for which this is faster than the Fourier transform of a
+/// line or two. Those for contiguous lines of type 1 are slow for more lengths.
 pub(super) fn most_points(kind: u8, are_contiguous: bool) -> usize {
     if kind == 1 && are_contiguous { MAX_POINTS } else { 16 }
 }
 
-/// Points of the longest strided line that is transformed in this way if it has fewer than
-/// [`least_neighbours`].
-pub(super) const MAX_NARROW_POINTS: usize = 8;
-
-/// Returns how many neighbouring lines there are in the narrowest vector, of 16 bytes.
-pub(super) const fn least_neighbours<T>() -> usize {
-    16 / size_of::<T>()
+/// Returns the points of the longest strided line for which this is faster than Fourier transforms
+/// of many lines in the lanes of vectors. Few neighbours leave lanes empty here, but not there.
+pub(super) fn most_strided_points<T>(neighbours: usize) -> usize {
+    match neighbours * size_of::<T>() {
+        ..16 => 5,
+        16..32 => 12,
+        _ => 16,
+    }
 }
 
 /// Neighbouring lines that are transformed at once, at most.
