@@ -100,6 +100,11 @@ def test_sums_of_integers_wrap_around(dtype: str, most: int) -> None:
         np.testing.assert_array_equal(found[line, :, column].astype(object) % 2**limits.bits, whole)
 
 
+def test_an_integer_that_double_precision_rounds() -> None:
+    large = np.array([2**53 + 1, 5])
+    np.testing.assert_array_equal(core.convolve(large, np.array([1]), [0], [0], [2]), large)
+
+
 @pytest.mark.parametrize(
     ("x", "h", "arguments", "error", "words"),
     [

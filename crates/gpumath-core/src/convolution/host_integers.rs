@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::memory::zeroed;
 use crate::tensor::{BatchDims, DType, Layout, TensorView};
 
-/// Integers up to here are exact in double precision.
+/// Integers below this one are exact in double precision, and none above it is rounded to less.
 const MOST_EXACT: f64 = (1_u64 << 53) as f64;
 
 /// An integer of any width.
@@ -74,7 +74,7 @@ impl Call<'_> {
                 numbers.iter().fold(0.0_f64, |most, number| most.max(number.abs()))
             });
             let taps: i64 = self.axes.iter().map(|&axis| filter.layout.shape[axis]).product();
-            if most[0] * most[1] * (taps as f64) <= MOST_EXACT {
+            if most[0] * most[1] * (taps as f64) < MOST_EXACT {
                 return self.compute_wide([to, from, filter], operands, I::of_real);
             }
             let operands = [wide(from, I::to_wrapping)?, wide(filter, I::to_wrapping)?];

@@ -136,6 +136,10 @@ impl<R: Real, const PARTS: usize> WithSimd for Strip<'_, R, PARTS> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = size_of::<R::Vector<S>>() / size_of::<R>();
+        if lanes < PARTS {
+            // SAFETY: whoever makes a strip guarantees its memory.
+            return unsafe { self.compute_exactly(0, &(0..usize::MAX)) };
+        }
         let (mut at, mut rest) = (0, self.count);
         // SAFETY: whoever makes a strip guarantees its memory, which holds one vector in any case.
         unsafe {
@@ -252,3 +256,7 @@ impl<R: Real, const PARTS: usize> Strip<'_, R, PARTS> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "host_lines_tests.rs"]
+mod tests;

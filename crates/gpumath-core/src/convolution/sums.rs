@@ -25,8 +25,8 @@ pub fn takes(dtype: DType, location: MemoryLocation) -> bool {
 /// Checks what [`convolve`] is asked for.
 ///
 /// # Errors
-/// [`Error::InvalidValue`] if the arrays are not in one memory, of one type that [`takes`] names, or
-/// of fitting shapes.
+/// [`Error::InvalidValue`] if the arrays are not in one memory, of one type that [`takes`] names,
+/// or of fitting shapes, or if the result is in host memory but not in C order.
 pub fn check(
     to: &TensorView,
     from: &TensorView,
@@ -41,6 +41,7 @@ pub fn check(
         && shapes.iter().all(|shape| shape.len() == ndim)
         && starts.len() == ndim
         && !axes.is_empty()
+        && (to.device != MemoryLocation::Host || to.layout.is_contiguous())
         && axes.iter().all(|&axis| axis < ndim)
         && (0..ndim).all(|dim| {
             let (wanted, points, taps) = (shapes[0][dim], shapes[1][dim], shapes[2][dim]);

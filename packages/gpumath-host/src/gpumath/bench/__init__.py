@@ -1,8 +1,8 @@
 """Measures gpumath on this machine, beside the libraries that are installed here.
 
 ``python -m gpumath.bench`` runs it, ``--help`` lists its options. It measures Fourier transforms of
-many layouts and products of matrices. The documentation's page on performance says which scripts
-measure the rest.
+many layouts, cosine transforms, convolutions and products of matrices. The documentation's page on
+performance says which scripts measure the rest.
 
 Examples
 --------

@@ -1,10 +1,10 @@
-"""What is measured: transforms of many layouts and kinds, and products of matrices."""
+"""What is measured: transforms of many layouts and kinds, convolutions, products of matrices."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CPU_ROWS", "GPU_ROWS", "Fft", "Matmul", "Row"]
+__all__ = ["CPU_ROWS", "GPU_ROWS", "Convolution", "Cosine", "Fft", "Matmul", "Row"]
 
 
 class Fft(NamedTuple):
@@ -50,7 +50,47 @@ class Matmul(NamedTuple):
         return (self.m, self.k), (self.k, self.n)
 
 
-Row = Fft | Matmul
+class Cosine(NamedTuple):
+    """A cosine or sine transform along one axis of an operand of this shape."""
+
+    shape: tuple[int, ...]
+    axis: int
+    kind: int = 2
+    function: str = "dct"
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """How the row is called in tables."""
+        shape = "×".join(map(str, self.shape))
+        return f"{self.function} {self.kind} {shape} {self.dtype}, ({self.axis},)"
+
+    @property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the operands in memory."""
+        return (self.shape,)
+
+
+class Convolution(NamedTuple):
+    """The full convolution of two arrays of these shapes."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """How the row is called in tables."""
+        first, second = ("×".join(map(str, shape)) for shape in self.operands)
+        return f"convolve {first} with {second} {self.dtype}"
+
+    @property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the operands in memory."""
+        return self.first, self.second
+
+
+Row = Fft | Matmul | Cosine | Convolution
 
 GPU_ROWS: tuple[Row, ...] = (
     Fft((256, 4096, 64), (1,)),
@@ -102,6 +142,15 @@ GPU_ROWS: tuple[Row, ...] = (
     Matmul(16384, 64, 16384),
     Matmul(64, 16384, 64),
     Matmul(4096, 4096, 4096, "float64"),
+    Cosine((8192, 8192), 1),
+    Cosine((8192, 8192), 0, 3),
+    Cosine((1 << 20, 16), 1),
+    Cosine((64, 100_003), 1, dtype="float64"),
+    Convolution((4096, 4096), (7, 7)),
+    Convolution((2048, 2048), (301, 301)),
+    Convolution((1 << 24,), (1000,)),
+    Convolution((256, 256, 256), (5, 5, 5)),
+    Convolution((1024, 1024), (64, 64), "complex128"),
 )
 
 CPU_ROWS: tuple[Row, ...] = (
@@ -136,4 +185,14 @@ CPU_ROWS: tuple[Row, ...] = (
     Matmul(1024, 1024, 1024),
     Matmul(4096, 32, 4096),
     Matmul(1024, 1024, 1024, "float64"),
+    Cosine((2048, 1024), 1),
+    Cosine((2048, 1024), 0, 3),
+    Cosine((100_000, 8), 1),
+    Cosine((16, 10_007), 1, 4, "dst", "float64"),
+    Convolution((512, 512), (3, 3)),
+    Convolution((512, 512), (31, 31)),
+    Convolution((1_000_000,), (5,)),
+    Convolution((1_000_000,), (1000,)),
+    Convolution((64, 64, 64), (5, 5, 5)),
+    Convolution((256, 256), (15, 15), "complex128"),
 )

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gpumath import fft, linalg, memory
-from gpumath.bench._rows import Fft, Matmul, Row
+from gpumath.bench._rows import Convolution, Cosine, Fft, Matmul, Row
 from gpumath.bindings import core
 
 __all__ = [
@@ -62,6 +62,10 @@ def cpu_subjects(threads: int) -> Subjects:
         return _views(row, values[row])
 
     def of_gpumath(row: Row) -> Call:
+        if isinstance(row, Convolution) and threads != core.usable_cores():
+            raise NotImplementedError("convolutions run on all cores")
+        if isinstance(row, Cosine):
+            return _cosine(row, operands(row), fft, workers=threads)
         return _gpumath(row, operands(row), execution, "optimized")
 
     def of_numpy(row: Row) -> Call:
@@ -70,6 +74,10 @@ def cpu_subjects(threads: int) -> Subjects:
     def of_scipy(row: Row) -> Call:
         if isinstance(row, Matmul):
             raise NotImplementedError("SciPy leaves products to NumPy")
+        if isinstance(row, Cosine):
+            return _cosine(row, operands(row), import_module("scipy.fft"), workers=threads)
+        if isinstance(row, Convolution):
+            return _scipy_convolution(operands(row), threads)
         return _plain(row, operands(row), import_module("scipy.fft"), np.matmul, workers=threads)
 
     def of_torch(row: Row) -> Call:
@@ -105,12 +113,20 @@ def gpu_subjects() -> Subjects:
         return lambda row: _gpumath(row, operands(row, own), "cuda", layout)
 
     def natural(row: Row) -> Call:
-        if isinstance(row, Matmul):
-            raise NotImplementedError("products have one layout")
+        if not isinstance(row, Fft):
+            raise NotImplementedError("only Fourier transforms have several layouts")
         return of_gpumath("natural")(row)
 
     def of_cupy(row: Row) -> Call:
         assert cupy is not None
+        if isinstance(row, Cosine):
+            return _cosine(row, operands(row, cupy), import_module("cupyx.scipy.fft"))
+        if isinstance(row, Convolution):
+            # It chooses among its ways for lines only.
+            name = "convolve" if len(row.first) == 1 else "fftconvolve"
+            convolve = getattr(import_module("cupyx.scipy.signal"), name)
+            arrays = operands(row, cupy)
+            return lambda: convolve(*arrays)
         return _plain(row, operands(row, cupy), cupy.fft, cupy.matmul)
 
     all_ = {
@@ -138,9 +154,9 @@ def forget_plans(execution: str) -> None:
 
 def _views(row: Row, operands: list[Any]) -> list[Any]:
     """Return what the row takes of these operands."""
-    if isinstance(row, Matmul) or not row.view:
-        return operands
-    return [operand[..., ::2] for operand in operands]
+    if isinstance(row, Fft) and row.view:
+        return [operand[..., ::2] for operand in operands]
+    return operands
 
 
 def _takes_part(subject: str) -> bool:
@@ -150,6 +166,10 @@ def _takes_part(subject: str) -> bool:
 def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> Call:
     if isinstance(row, Matmul):
         return lambda: linalg.matmul(*operands, execution=execution)
+    if isinstance(row, Cosine):
+        return _cosine(row, operands, fft)
+    if isinstance(row, Convolution):
+        return lambda: fft.convolve(*operands)
     options: Any = {"fft_type": row.kind, "result_layout": layout}
     transform = fft.FFT(operands[0], axes=list(row.axes), options=options, execution=execution)
     transform.plan()
@@ -164,6 +184,8 @@ def _nvmath(row: Row, operands: Sequence[Any]) -> Call:
         product = nvmath.linalg.advanced.Matmul(*operands)
         product.plan()
         return lambda: product.execute()
+    if not isinstance(row, Fft):
+        raise NotImplementedError("nvmath-python has neither cosine transforms nor convolutions")
     transform = nvmath.fft.FFT(operands[0], axes=row.axes, options={"fft_type": row.kind})
     transform.plan()
     if row.kind != "C2R":
@@ -180,8 +202,27 @@ def _plain(row: Row, operands: Sequence[Any], module: Any, matmul: Any, **settin
     """Return a call of NumPy's interface, which several libraries have."""
     if isinstance(row, Matmul):
         return lambda: matmul(*operands)
+    if not isinstance(row, Fft):
+        raise NotImplementedError("NumPy's interface has no such function")
     function = getattr(module, _FUNCTIONS[row.kind])
     return lambda: function(operands[0], axes=row.axes, norm=_unscaled(row), **settings)
+
+
+def _cosine(row: Cosine, operands: Sequence[Any], module: Any, **settings: Any) -> Call:
+    """Return a call of SciPy's interface, which several libraries have."""
+    function = getattr(module, row.function)
+    return lambda: function(operands[0], row.kind, axis=row.axis, **settings)
+
+
+def _scipy_convolution(operands: Sequence[Any], threads: int) -> Call:
+    import scipy.fft
+    import scipy.signal
+
+    def call() -> object:
+        with scipy.fft.set_workers(threads):
+            return scipy.signal.convolve(*operands)
+
+    return call
 
 
 def _torch(row: Row, operands: Sequence[Any]) -> Call:
@@ -189,6 +230,8 @@ def _torch(row: Row, operands: Sequence[Any]) -> Call:
 
     if isinstance(row, Matmul):
         return lambda: torch.matmul(*operands)
+    if not isinstance(row, Fft):
+        raise NotImplementedError("PyTorch has neither cosine transforms nor these convolutions")
     function = getattr(torch.fft, _FUNCTIONS[row.kind])
     return lambda: function(operands[0], dim=row.axes, norm=_unscaled(row))
 
