@@ -52,7 +52,7 @@ PYTHON_LAYERS = (
             *("gpumath.sparse", "gpumath.tensor", "gpumath.random", "gpumath.memory"),
             *("gpumath._host", "gpumath.bench", "gpumath.compat", "gpumath.torch", "cuda"),
             # Measurements beside them, and their plots.
-            *("matplotlib", "nvmath"),
+            *("cupyx", "matplotlib", "nvmath"),
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
         only_in=(
@@ -60,7 +60,7 @@ PYTHON_LAYERS = (
             ("cupy", (f"{HOST}/_host", f"{HOST}/bench")),
             # gpumath.torch is for PyTorch programs, and nothing imports it.
             ("torch", (f"{HOST}/_host", f"{HOST}/bench", f"{HOST}/torch")),
-            *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
+            *((name, (f"{HOST}/bench",)) for name in ("cupyx", "matplotlib", "nvmath")),
         ),
         # To compile callbacks written in Python, for narrow element types of NumPy arrays, for
         # programs that use SciPy, and to show the progress of long measurements.
