@@ -116,9 +116,11 @@ def _cpu_cost(product: Product) -> float:
     is_integer = dtype.kind in "iu"
     vectors = max(line * (8 if is_integer else dtype.itemsize) / 32, _LEAST_VECTORS)
     terms = taps / h[axis]
-    cost = points / line * (_LINE + terms * (_TERM + h[axis] * vectors * _VECTOR))
+    cost: float = points / line * (_LINE + terms * (_TERM + h[axis] * vectors * _VECTOR))
     cost /= min(core.usable_cores(), 1 + points * taps // _PRODUCTS_OF_THREAD)
-    return _CALL + cost + is_integer * _CONVERSION * (math.prod(x) + points)
+    if is_integer:
+        cost += _CONVERSION * (math.prod(x) + points)
+    return _CALL + cost
 
 
 def _taps(product: Product) -> int:
