@@ -100,6 +100,14 @@ def test_sums_of_integers_wrap_around(dtype: str, most: int) -> None:
         np.testing.assert_array_equal(found[line, :, column].astype(object) % 2**limits.bits, whole)
 
 
+def test_one_element_is_broadcast_to_none(xp: Any) -> None:
+    for x, h in (((1, 4), (0, 2)), ((0, 4), (1, 2))):
+        operands = xp.ones(x), xp.ones(h)
+        assert core.convolve(*operands, [1], [0, 0], [0, 5]).shape == (0, 5)
+        with pytest.raises(ValueError, match="does not have the result"):
+            core.convolve(*operands, [1], [0, 0], [1, 5])
+
+
 def test_an_integer_that_double_precision_rounds() -> None:
     large = np.array([2**53 + 1, 5])
     np.testing.assert_array_equal(core.convolve(large, np.array([1]), [0], [0], [2]), large)

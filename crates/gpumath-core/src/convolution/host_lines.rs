@@ -136,6 +136,7 @@ impl<R: Real, const PARTS: usize> WithSimd for Strip<'_, R, PARTS> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = size_of::<R::Vector<S>>() / size_of::<R>();
+        // Without instructions of vectors, a complex number is longer than a vector.
         if lanes < PARTS {
             // SAFETY: whoever makes a strip guarantees its memory.
             return unsafe { self.compute_exactly(0, &(0..usize::MAX)) };

@@ -48,7 +48,9 @@ pub fn check(
             match axes.iter().filter(|&&axis| axis == dim).count() {
                 0 => {
                     let are_alike = points == taps || points == 1 || taps == 1;
-                    starts[dim] == 0 && wanted == points.max(taps) && are_alike
+                    // One element is for all of the other array, or for none if it is empty.
+                    let broadcast = if points == 1 { taps } else { points };
+                    starts[dim] == 0 && wanted == broadcast && are_alike
                 }
                 1 => {
                     let full = points.saturating_add(taps) - 1;

@@ -71,13 +71,8 @@ impl<T: Scalar> LanePlan<T> {
         let most_empty = match (self.kind, prime) {
             (_, ..60) if !is_double && is_slow_alone(length, 8) => 0.6,
             (_, 13..) if is_long::<T>(length) => 0.2,
-            (4, ..13) if length >= 32 => {
-                if is_double {
-                    0.125
-                } else {
-                    0.3
-                }
-            }
+            (4, ..13) if length >= 32 && is_double => 0.125,
+            (4, ..13) if length >= 32 => 0.3,
             (4, 13..47) if is_by_eighths => 0.25,
             (4, 47..) if !is_double => 0.5,
             (4, 13..) => 0.4,
@@ -99,7 +94,8 @@ impl<T: Scalar> LanePlan<T> {
             (false, false) => &[45],
         };
         let is_slow = slow.iter().any(|&factor| length.is_multiple_of(factor));
-        // Four lanes are not enough to save time, unless rustfft takes long.
+        // Four lanes are not enough to save time, unless rustfft takes long. More are for all short
+        // lines.
         let is_narrow = is_double && self.is_by_halves && self.fft.lanes() <= 4;
         let is_awkward = is_slow || if is_narrow { prime > 13 } else { length < 128 || prime > 7 };
         is_filled && is_awkward

@@ -131,8 +131,6 @@ def _add(product: Product, result: Any, tap: tuple[int | None, ...]) -> None:
     """Add the products with one element of ``h``."""
     to, of_x, of_h = [], [], []
     for axis, at in enumerate(tap):
-        low, high = 0, product.shape[axis]
-        points = product.x.shape[axis]
         if at is None:
             # Broadcast where there is one element.
             to.append(slice(None))
@@ -140,7 +138,7 @@ def _add(product: Product, result: Any, tap: tuple[int | None, ...]) -> None:
             of_h.append(slice(None))
             continue
         shift = product.starts[axis] - at
-        low, high = max(low, -shift), min(high, points - shift)
+        low, high = max(0, -shift), min(product.shape[axis], product.x.shape[axis] - shift)
         if low >= high:
             return
         to.append(slice(low, high))
