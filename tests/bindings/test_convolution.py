@@ -104,7 +104,8 @@ def test_one_element_is_broadcast_to_none(xp: Any) -> None:
     for x, h in (((1, 4), (0, 2)), ((0, 4), (1, 2))):
         operands = xp.ones(x), xp.ones(h)
         assert core.convolve(*operands, [1], [0, 0], [0, 5]).shape == (0, 5)
-        with pytest.raises(ValueError, match="does not have the result"):
+        # CuPy's empty arrays have no address, which is refused before.
+        with pytest.raises(ValueError, match=r"does not have the result|\[1, 5\] and float64"):
             core.convolve(*operands, [1], [0, 0], [1, 5])
 
 
