@@ -100,12 +100,35 @@ def test_sums_of_integers_wrap_around(dtype: str, most: int) -> None:
         np.testing.assert_array_equal(found[line, :, column].astype(object) % 2**limits.bits, whole)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("taps", [1, 2, 5, 8])
+def test_short_filters_along_lines_of_large_arrays(xp: Any, dtype: str, taps: int) -> None:
+    rng = np.random.default_rng()
+    x, h = drawn(rng, [2400, 450], dtype), drawn(rng, [1, taps], dtype)
+    h[0, 0] = np.inf
+    for operand, points in ((xp.asarray(x), 450), (xp.asarray(x)[:, ::-2], 225)):
+        start = int(rng.integers(taps))
+        wanted = points + taps - 1 - start
+        found = core.convolve(operand, xp.asarray(h), [1], [0, start], [2400, wanted])
+        whole = np.zeros((2400, start + wanted), np.result_type(x, np.float64))
+        part = slice(start, None)
+        with np.errstate(invalid="ignore"):
+            for tap in range(taps):
+                whole[:, tap : tap + points] += (on_host(operand) * h[0, tap])[
+                    :, : whole.shape[1] - tap
+                ]
+        result = on_host(found)
+        is_finite = np.isfinite(whole[:, part])
+        np.testing.assert_array_equal(np.isfinite(result), is_finite)
+        errors = np.abs(result[is_finite] - whole[:, part][is_finite])
+        assert errors.max(initial=0) <= DTYPES[dtype] * np.abs(x).max() * taps
+
+
 def test_one_element_is_broadcast_to_none(xp: Any) -> None:
     for x, h in (((1, 4), (0, 2)), ((0, 4), (1, 2))):
         operands = xp.ones(x), xp.ones(h)
         assert core.convolve(*operands, [1], [0, 0], [0, 5]).shape == (0, 5)
-        # CuPy's empty arrays have no address, which is refused before.
-        with pytest.raises(ValueError, match=r"does not have the result|\[1, 5\] and float64"):
+        with pytest.raises(ValueError, match="does not have the result"):
             core.convolve(*operands, [1], [0, 0], [1, 5])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpumath import fft
 from gpumath.bindings import core
 from tests.helpers.elements import read
 from tests.helpers.operands import Source
@@ -52,6 +53,19 @@ def test_random_extents_and_layouts(source: Source, dtype: str) -> None:
         assert (view.shape, view.dtype) == (shape, dtype)
         if 0 not in shape:
             np.testing.assert_array_equal(read(result), reference(base[index], shape))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_empty_operands_are_filled_with_zeros(source: Source) -> None:
+    """PyTorch's and CuPy's empty arrays have the address 0."""
+    empty = source.operand(np.empty((0, 2), np.float32), (...,))
+    np.testing.assert_array_equal(read(core.resized(empty, (3, 4))), np.zeros((3, 4)))
+    if source.library in ("numpy", "torch", "cupy"):  # others are not transformed
+        for found in (fft.rfft(empty, n=3, axes=[0]), fft.dct(empty, n=3, axis=0)):
+            assert found.shape[1] == 2
+            assert not read(found).any()
+    with pytest.raises(ValueError, match="larger than the address space"):
+        core.resized(empty, (2**62, 2))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)

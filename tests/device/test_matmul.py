@@ -14,7 +14,7 @@ from gpumath.bindings import errors, mathdx, nvjitlink, nvrtc
 from gpumath.bindings.nvjitlink import InputType
 from gpumath.device import Alignment, Dim3, LeadingDimension, Matmul, Precision
 from tests.helpers.callbacks import require_numba
-from tests.helpers.compiler import kernels, linked
+from tests.helpers.compiler import compiled, kernels, linked, linked_ptx
 
 OPTIONS: dict[str, Any] = {
     "size": (32, 16, 64),
@@ -158,6 +158,93 @@ def test_code_and_a_kernel_without_a_gpu() -> None:
     assert len(kernels(cubin)) == 1
     with pytest.raises(TypingError, match=r"c of execute of Matmul.* is .*an array made with"):
         cuda.compile_all(wrong, signature, **options)
+
+
+TENSOR_CALLER = """
+struct libmathdx_tensor_0s_0s {{ void *ptr; }};
+using Tensor = libmathdx_tensor_0s_0s;
+extern "C" __device__ void {symbol}({parameters});
+extern "C" __global__ void multiply(const float *x, float *y, float alpha, float beta)
+{{
+    extern __shared__ __align__(16) float shared[];
+    float registers[8] = {{}};
+    for (int i = threadIdx.x; i < 3584; i += 64) shared[i] = x[i];
+    __syncthreads();
+    Tensor a{{shared}}, b{{shared + 2048}}, c{{{target}}};
+    {symbol}({arguments});
+    __syncthreads();
+    for (int i = 0; i < 8; ++i) {{
+        y[8 * threadIdx.x + i] = registers[i] + shared[3072 + 8 * threadIdx.x + i];
+    }}
+}}
+"""
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(
+    ("tensor_types", "target", "parameters", "arguments"),
+    [
+        (
+            ("smem_a", "smem_b", "smem_c"),
+            "shared + 3072",
+            "const float *, Tensor, Tensor, const float *, Tensor",
+            "&alpha, a, b, &beta, c",
+        ),
+        (
+            ("suggested_smem_a", "suggested_smem_b", "suggested_rmem_c"),
+            "registers",
+            "Tensor, Tensor, Tensor",
+            "a, b, c",
+        ),
+    ],
+    ids=["in shared memory", "in registers"],
+)
+def test_a_product_of_tensors_for_other_compilers(
+    tensor_types: tuple[str, str, str], target: str, parameters: str, arguments: str
+) -> None:
+    matmul = Matmul(**OPTIONS)
+    code, symbol = device.compile_blas_execute(matmul, ("lto", (9, 0)), "tensors", tensor_types)
+    assert symbol.startswith("cublasdx_execute")
+    assert code.code_type == ("lto", (9, 0, ""))
+    caller = TENSOR_CALLER.format(
+        symbol=symbol, target=target, parameters=parameters, arguments=arguments
+    )
+    options = ("-arch=compute_90", "-dlto", "-rdc=true")
+    inputs = [
+        (InputType.LTOIR, code.data),
+        (InputType.LTOIR, compiled(caller, *options, kind="ltoir")),
+    ]
+    ptx = linked_ptx(inputs, "-arch=sm_90")
+    assert ".entry multiply(" in ptx
+    # The linker inlines a function only if both sides agree on its parameters.
+    assert symbol not in ptx
+
+
+@pytest.mark.parametrize(
+    ("execute_api", "tensor_types", "message"),
+    [
+        ("tensors", None, "tensor_types is None; 3 values are needed"),
+        ("tensors", ("smem_a", "smem_b"), "3 values are needed"),
+        ("tensors", ("gmem_a", "smem_b", "smem_c"), "tensor_types is 'gmem_a'; one of 'smem_a'"),
+        (
+            "static_leading_dimensions",
+            ("smem_a", "smem_b", "smem_c"),
+            "tensor_types is .*, but it is for execute_api='tensors' only",
+        ),
+        ("registers", None, "execute_api is 'registers'; one of 'static_leading_dimensions', "),
+    ],
+)
+def test_tensor_types_that_are_refused(execute_api: Any, tensor_types: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        device.compile_blas_execute(Matmul(**OPTIONS), ("lto", (9, 0)), execute_api, tensor_types)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_tensors_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match="libmathdx cannot compile execute of Matmul"):
+        device.compile_blas_execute(
+            Matmul(**OPTIONS), ("lto", (9, 0)), "tensors", ("smem_b", "smem_a", "smem_c")
+        )
 
 
 def test_only_fragments_are_cleared() -> None:

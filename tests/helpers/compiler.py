@@ -68,12 +68,25 @@ def linker(*options: str | bytes) -> Iterator[int]:
 def linked(inputs: Sequence[tuple[InputType, bytes]], *options: str) -> bytes:
     """Link inputs to machine code."""
     with linker(*options) as handle:
-        for number, (kind, data) in enumerate(inputs):
-            nvjitlink.add_data(handle, kind, data, len(data), f"input {number}")
-        nvjitlink.complete(handle)
+        _link(handle, inputs)
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
     return bytes(cubin)
+
+
+def linked_ptx(inputs: Sequence[tuple[InputType, bytes]], *options: str) -> str:
+    """Link LTO-IR to PTX."""
+    with linker(*options, "-lto", "-ptx") as handle:
+        _link(handle, inputs)
+        ptx = bytearray(nvjitlink.get_linked_ptx_size(handle))
+        nvjitlink.get_linked_ptx(handle, ptx)
+    return ptx.rstrip(b"\0").decode()
+
+
+def _link(handle: int, inputs: Sequence[tuple[InputType, bytes]]) -> None:
+    for number, (kind, data) in enumerate(inputs):
+        nvjitlink.add_data(handle, kind, data, len(data), f"input {number}")
+    nvjitlink.complete(handle)
 
 
 def kernels(cubin: bytes) -> set[str]:

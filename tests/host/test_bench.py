@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,19 @@ import pytest
 
 from gpumath.bench import _report
 from gpumath.bench.__main__ import main
-from gpumath.bench._rows import CPU_ROWS, GPU_ROWS, Convolution, Cosine, Fft, Matmul, Row
+from gpumath.bench._measure import host_ms
+from gpumath.bench._rows import (
+    CPU_ROWS,
+    GPU_ROWS,
+    Convolution,
+    Cosine,
+    Epilog,
+    Fft,
+    HostTime,
+    Matmul,
+    Row,
+    Structured,
+)
 from gpumath.bench._subjects import cpu_subjects, gpu_subjects
 from gpumath.bindings import core
 from tests.helpers.repository import ROOT
@@ -32,11 +45,20 @@ ROWS: tuple[Row, ...] = (
     Cosine((9, 5), 0, 3, "dst", "float64"),
     Convolution((40,), (7,)),
     Convolution((9, 30), (4, 5), "complex128"),
+    Structured("symmetric", 20, 7),
+    Structured("symmetric", 9, 33, "float64"),
+    Structured("triangular", 13, 40),
+    Structured("diagonal", 30, 6, "float64"),
+    Epilog("RELU_BIAS", 16, 40, 24),
+    Epilog("GELU_BIAS", 24, 16, 8),
+    HostTime("fft", ((64,),), "complex64"),
+    HostTime("matmul", ((8, 8), (8, 8)), "float32"),
 )
 GPU_ONLY: tuple[Row, ...] = (
     Fft((8, 16), (1,), view="slice"),
     Fft((16, 32, 4), (1,), "C2C", "complex32"),
     Fft((32, 16), (1,), "R2C", "float16"),
+    Epilog("GELU_BIAS", 64, 32, 16, "float16"),
 )
 
 
@@ -67,9 +89,13 @@ def test_libraries_compute_the_same_on_the_cpu(row: Row) -> None:
         try:
             results[name] = on_host(make(row)())
         except NotImplementedError:
+            if isinstance(row, Epilog) and core.Device.count():
+                pytest.skip("where there is a GPU, epilogs are computed on it")
             assert name != "gpumath"
-    has_numpy = isinstance(row, Fft | Matmul)
+    has_numpy = not isinstance(row, Cosine | Convolution)
     assert {"gpumath", "NumPy" if has_numpy else "SciPy"} <= set(results)
+    if isinstance(row, Structured) and row.structure != "diagonal":
+        assert "SciPy" in results
     agree(results, row.dtype)
 
 
@@ -87,6 +113,26 @@ def test_libraries_compute_the_same_on_the_gpu(row: Row) -> None:
                 raise
     assert "gpumath" in results
     agree(results, row.dtype)
+
+
+@pytest.mark.parametrize("on_gpu", [False, pytest.param(True, marks=pytest.mark.gpu)])
+def test_host_time_is_that_of_one_call(on_gpu: bool) -> None:
+    calls: list[float] = []
+    begin = perf_counter()
+    milliseconds = host_ms(lambda: calls.append(0.0), on_gpu=on_gpu)
+    elapsed = 1e3 * (perf_counter() - begin)
+    assert len(calls) % 200 == 0
+    assert 0 < milliseconds * len(calls) < 2 * elapsed
+
+
+def test_host_times_are_measured_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--execution", "cpu", "--rounds", "1", "--rows", "host time"]
+    assert main(options) == 0
+    lines = capsys.readouterr().out.splitlines()[-2:]
+    names = [line.split(" | ")[0] for line in lines]
+    assert names == ["| host time of fft 64 complex64", "| host time of matmul 8×8 · 8×8 float32"]
+    for line in lines:
+        assert float(line.split(" | ")[1]) > 0
 
 
 def test_names_of_rows_are_unique() -> None:

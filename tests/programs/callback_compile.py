@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import gpumath
 from gpumath import fft
 from tests.programs.support.entry import main
@@ -27,6 +29,33 @@ def compiled_without(module: str) -> str:
     os.environ["GPUMATH_CACHE_DIR"] = "off"
     sys.modules[module] = None  # type: ignore[assignment]  # so an import fails
     return compiled()
+
+
+def compiled_with_numpy_2_5() -> list[str]:
+    """Return the errors of host and device where NumPy has no row_stack, as from 2.5 on."""
+    os.environ["GPUMATH_CACHE_DIR"] = "off"
+    vars(np).pop("row_stack", None)
+    np.__version__ = "2.5.0"
+    from gpumath import device
+
+    calls: list[Any] = [
+        lambda: fft.compile_prolog(len, "float32", "float32", compute_capability="90"),
+        lambda: device.compile_fft_callback(
+            len,
+            phase="load",
+            element_dtype="float32",
+            user_info_dtype="float32",
+            symbol="load",
+            compute_capability=90,
+        ),
+    ]
+    found = []
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}")
+    return found
 
 
 def without_device() -> Any:

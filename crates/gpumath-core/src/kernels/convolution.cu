@@ -6,7 +6,7 @@
 // most elements of the source once for several products. Where that leaves a GPU with few threads,
 // several threads share the lines of the filter for the same elements. Along the fastest dimension
 // alone, a thread computes several elements that are WARP apart, so that it loads each element of
-// the filter once for all of them.
+// the filter once for all of them; more elements of long results if the filter is short there.
 
 typedef long long Integer;
 typedef unsigned long long Count;
@@ -183,6 +183,57 @@ __device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* 
     }
 }
 
+// Adds the products with all elements of a short line of the filter, one at a time. The first of the
+// sums is multiplied with the element `position` of the source. At an end of the source, a product
+// is left out if its element is not there.
+template <bool AT_END, int ELEMENTS, typename T>
+__device__ void add_each_tap_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
+                                       Integer position, const Convolution& call, Integer step) {
+    // Elements from `begin` to `end`, counted from the current one, are there. Limits of 32 bits
+    // take less time.
+    const Integer far = 1 << 30;
+    int begin = static_cast<int>(min(max(-position, -far), far));
+    int end = static_cast<int>(min(max(call.points[MAX_AXES - 1] - position, -far), far));
+#pragma unroll 1
+    for (Integer tap = 0; tap < call.taps[MAX_AXES - 1]; ++tap) {
+        const T factor = *filter;
+        T values[ELEMENTS];
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            const int at = element * WARP;
+            const bool is_there = !AT_END || (at >= begin && at < end);
+            values[element] = is_there ? source[at * step] : T();
+        }
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            const int at = element * WARP;
+            if (!AT_END || (at >= begin && at < end)) {
+                add_product(sums[element], values[element], factor);
+            }
+        }
+        source -= step;
+        filter += call.filter_steps[MAX_AXES - 1];
+        ++begin;
+        ++end;
+    }
+}
+
+// Goes along the last axis, where the filter is short, for elements that are WARP apart.
+template <int ELEMENTS, typename T>
+__device__ void add_short_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* filter,
+                                         Integer position, const Convolution& call) {
+    const Integer taps = call.taps[MAX_AXES - 1], points = call.points[MAX_AXES - 1];
+    const Integer step = call.from_steps[MAX_AXES - 1];
+    const T* source = from + position * step;
+    if (position < taps - 1 || position + (ELEMENTS - 1) * WARP >= points) {
+        add_each_tap_to_spread<true>(sums, source, filter, position, call, step);
+    } else if (step == 1) {
+        add_each_tap_to_spread<false>(sums, source, filter, position, call, 1);
+    } else {
+        add_each_tap_to_spread<false>(sums, source, filter, position, call, step);
+    }
+}
+
 // Computes the sums of one thread. Goes along the other axes; `at` is the position in the full
 // convolution. The thread takes every so many lines of the filter, from `sharer` on.
 template <int ELEMENTS, int SPREAD, typename T, typename Step>
@@ -211,7 +262,9 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
                 }
                 const T* from2 = from1 + point2 * call.from_steps[2];
                 const T* filter2 = filter1 + k * call.filter_steps[2];
-                if (SPREAD > 1) {
+                if (SPREAD > 1 && ELEMENTS > TAPS) {
+                    add_short_line_to_spread(sums, from2, filter2, at[3], call);
+                } else if (SPREAD > 1) {
                     add_line_to_spread(sums, from2, filter2, at[3], call);
                 } else {
                     add_line_to_neighbours(sums, from2, filter2, at[3], call, step);
@@ -304,16 +357,24 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
     }
 }
 
-// Where a thread computes eight elements, offsets of what it loads fit into 32 bits.
-#define KERNELS(name, T)                                                                       \
-    extern "C" __global__ void convolve1_##name(void* to, const void* from, Convolution call) { \
-        convolve<1, 1, T, Integer>(to, from, call);                                            \
-    }                                                                                          \
-    extern "C" __global__ void convolve4_##name(void* to, const void* from, Convolution call) { \
-        convolve<4, WARP, T, Integer>(to, from, call);                                         \
-    }                                                                                          \
-    extern "C" __global__ void convolve8_##name(void* to, const void* from, Convolution call) { \
-        convolve<8, 1, T, int>(to, from, call);                                                \
+// Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits. Short lines of
+// the filter take less time with more threads, which have fewer registers each.
+#define KERNELS(name, T)                                                                         \
+    extern "C" __global__ void convolve_single_##name(void* to, const void* from,                \
+                                                      Convolution call) {                        \
+        convolve<1, 1, T, Integer>(to, from, call);                                              \
+    }                                                                                            \
+    extern "C" __global__ void convolve_spread_##name(void* to, const void* from,                \
+                                                      Convolution call) {                        \
+        convolve<TAPS, WARP, T, Integer>(to, from, call);                                        \
+    }                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 8 ? 4 : 2)                \
+        convolve_short_##name(void* to, const void* from, Convolution call) {                    \
+        convolve<2 * TAPS, WARP, T, Integer>(to, from, call);                                    \
+    }                                                                                            \
+    extern "C" __global__ void convolve_wide_##name(void* to, const void* from,                  \
+                                                    Convolution call) {                          \
+        convolve<8, 1, T, int>(to, from, call);                                                  \
     }
 
 KERNELS(float32, float)

@@ -9,6 +9,8 @@ const MAX_AXES: usize = 4;
 /// Elements of the shortest line along the result's fastest dimension of which a thread computes
 /// several.
 const SHORTEST_SPREAD: i64 = 64;
+/// Most elements of a short filter.
+const SHORT_FILTER: i64 = 8;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
@@ -23,6 +25,8 @@ pub(crate) enum Along {
     Single,
     /// Four that are a warp of 32 threads apart, where the axis is the result's fastest dimension.
     Spread,
+    /// Eight that are a warp apart, of a large result, where the filter is short along that axis.
+    Short,
     /// Eight neighbours, where the axis is another dimension.
     Wide,
 }
@@ -33,6 +37,7 @@ impl Along {
         let (of_thread, apart) = match self {
             Self::Single => (1, 1),
             Self::Spread => (4, 32),
+            Self::Short => (8, 32),
             Self::Wide => (8, 1),
         };
         // So many threads compute a row of elements together.
@@ -100,6 +105,12 @@ impl ConvolutionCall {
         let mut ordered = axes.to_vec();
         ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
         let last = ordered[ordered.len() - 1];
+        let elements: i64 = to.shape.iter().product();
+        let is_large = elements.cast_unsigned() >= 8 * BUSY_THREADS;
+        let along = match along(last) {
+            Along::Spread if is_large && filter.shape[last] <= SHORT_FILTER => Along::Short,
+            along => along,
+        };
         let mut call = Self {
             count: 1,
             sharers: 1,
@@ -138,7 +149,7 @@ impl ConvolutionCall {
         };
         let threads = |dim: usize| {
             let elements = to.shape[dim];
-            if dim == last { along(last).threads(elements) } else { elements }
+            if dim == last { along.threads(elements) } else { elements }
         };
         call.extents = of(&threads)?;
         call.from = of(&|dim| shared(from, dim))?;
@@ -149,7 +160,7 @@ impl ConvolutionCall {
         while 2 * call.sharers <= lines && 2 * call.count() <= BUSY_THREADS {
             call.sharers *= 2;
         }
-        Ok((call, along(last)))
+        Ok((call, along))
     }
 
     /// Returns how many threads there are.
@@ -208,5 +219,10 @@ mod tests {
         let filter = layout(&[9, 7], &[7, 1]);
         let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[0, 1], &[8, 3]).unwrap();
         assert_eq!((along, call.taps), (Along::Spread, [1, 1, 9, 7]));
+        // Short lines of the filter are for 256 elements of 32 threads, if there are many of them.
+        let (to, from) = (layout(&[2000, 300], &[300, 1]), layout(&[2000, 300], &[600, 2]));
+        let filter = layout(&[1, 7], &[7, 1]);
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
+        assert_eq!((along, call.extents[1], call.sharers), (Along::Short, 64, 1));
     }
 }

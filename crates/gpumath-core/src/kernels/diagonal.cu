@@ -18,8 +18,84 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     });
 }
 
-// A block reads a square of `b` along its memory, and writes one of the result along its memory. If
-// one is in the order of rows and the other one in that of columns, the threads exchange what they
+// Computes a product whose factor and result both have their rows along the memory, or their
+// columns: the lines. A warp computes pieces of LINES lines, of which each thread has RUNS elements
+// that are TILE apart. All are loaded before one is used.
+template <int LINES, int RUNS, typename Element>
+__device__ void multiply_lines(Element* result, const Element* a, const Element* b,
+                               const Element* c, const Product& product) {
+    const bool are_rows = product.is_along_rows != 0;
+    const int along = are_rows ? 1 : 0;
+    const Integer length = are_rows ? product.columns : product.rows;
+    const Integer lines = are_rows ? product.rows : product.columns;
+    const Count high = (lines + WARPS * LINES - 1) / (WARPS * LINES);
+    const Count wide = (length + RUNS * TILE - 1) / (RUNS * TILE), all = high * wide * product.entries;
+    Element alpha, beta;
+    set(alpha, product.alpha);
+    set(beta, product.beta);
+#pragma unroll 1
+    for (Count index = blockIdx.x; index < all; index += gridDim.x) {
+        Integer at[OPERANDS] = {};
+        const Count place = find_entry(at, index, high * wide, product), down = place / wide;
+        const Integer top = (down * WARPS + threadIdx.x / TILE) * LINES;
+        const Integer left = (place - down * wide) * (RUNS * TILE) + threadIdx.x % TILE;
+        const int there = (int)min(length - left, (Integer)(RUNS * TILE));
+        const auto start_of = [&](int operand, int line) {
+            const Integer* steps = product.steps[operand];
+            return at[operand] + (top + line) * steps[1 - along] + left * steps[along];
+        };
+        const auto step_of = [&](int operand, int run) {
+            return run * TILE * product.steps[operand][along];
+        };
+        const Element* diagonal = a + product.start + at[0];
+        Element values[LINES][RUNS], factors[LINES][RUNS];
+#pragma unroll
+        for (int line = 0; line < LINES; ++line) {
+            const Element* source = b + start_of(1, line);
+#pragma unroll
+            for (int run = 0; run < RUNS; ++run) {
+                if (top + line < lines && run * TILE < there) {
+                    const Integer row = are_rows ? top + line : left + run * TILE;
+                    values[line][run] = source[step_of(1, run)];
+                    factors[line][run] = diagonal[row * product.steps[0][0]];
+                }
+            }
+        }
+#pragma unroll
+        for (int line = 0; line < LINES; ++line) {
+            const Element* addend = c + start_of(2, line);
+            Element* target = result + start_of(3, line);
+#pragma unroll
+            for (int run = 0; run < RUNS; ++run) {
+                if (top + line < lines && run * TILE < there) {
+                    const Element of_a = conjugate_if(product.is_a_conjugated, factors[line][run]);
+                    const Element of_b = conjugate_if(product.is_b_conjugated, values[line][run]);
+                    Element value = alpha * (of_a * of_b);
+                    if (product.has_addend) {
+                        value = value + beta * addend[step_of(2, run)];
+                    }
+                    target[step_of(3, run)] = value;
+                }
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    diagonal_long_lines(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
+                        Product product) {
+    // Wide elements need more registers, so that fewer threads run at once.
+    multiply_lines<sizeof(ELEMENT) == 4 ? 2 : 1, 4>(result, a, b, c, product);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    diagonal_short_lines(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
+                         Product product) {
+    multiply_lines<sizeof(ELEMENT) == 4 ? 8 : 4, 1>(result, a, b, c, product);
+}
+
+// A block reads a square of `b` along its memory, and writes one of the result along its memory: one
+// is in the order of rows and the other one in that of columns, and the threads exchange what they
 // have read.
 extern "C" __global__ void __launch_bounds__(THREADS)
     diagonal_squares(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
@@ -28,7 +104,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int lane = threadIdx.x % TILE, warp = threadIdx.x / TILE;
     const bool is_read_along_rows = is_along(product, 1, 1);
     const bool is_written_along_rows = product.is_along_rows != 0;
-    const bool is_across = is_read_along_rows != is_written_along_rows;
     const Count high = (product.rows + TILE - 1) / TILE;
     const Count wide = (product.columns + TILE - 1) / TILE, all = high * wide * product.entries;
 #pragma unroll 1
@@ -49,18 +124,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 values[i] = scaled(a, b, at, top + row, left + column, product);
             }
         }
-        if (is_across) {
 #pragma unroll
-            for (int i = 0; i < TILE / WARPS; ++i) {
-                square[warp + i * WARPS][lane] = values[i];
-            }
-            __syncthreads();
-#pragma unroll
-            for (int i = 0; i < TILE / WARPS; ++i) {
-                values[i] = square[lane][warp + i * WARPS];
-            }
-            __syncthreads();
+        for (int i = 0; i < TILE / WARPS; ++i) {
+            square[warp + i * WARPS][lane] = values[i];
         }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < TILE / WARPS; ++i) {
+            values[i] = square[lane][warp + i * WARPS];
+        }
+        __syncthreads();
 #pragma unroll
         for (int i = 0; i < TILE / WARPS; ++i) {
             const int across = warp + i * WARPS;

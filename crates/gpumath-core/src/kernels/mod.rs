@@ -157,18 +157,22 @@ pub(crate) unsafe fn convolve(
     stream: StreamRef,
 ) -> Result<()> {
     let name = match (dtype, along) {
-        (DType::Float32, Along::Single) => c"convolve1_float32",
-        (DType::Float32, Along::Spread) => c"convolve4_float32",
-        (DType::Float32, Along::Wide) => c"convolve8_float32",
-        (DType::Float64, Along::Single) => c"convolve1_float64",
-        (DType::Float64, Along::Spread) => c"convolve4_float64",
-        (DType::Float64, Along::Wide) => c"convolve8_float64",
-        (DType::Complex64, Along::Single) => c"convolve1_complex64",
-        (DType::Complex64, Along::Spread) => c"convolve4_complex64",
-        (DType::Complex64, Along::Wide) => c"convolve8_complex64",
-        (DType::Complex128, Along::Single) => c"convolve1_complex128",
-        (DType::Complex128, Along::Spread) => c"convolve4_complex128",
-        (DType::Complex128, Along::Wide) => c"convolve8_complex128",
+        (DType::Float32, Along::Single) => c"convolve_single_float32",
+        (DType::Float32, Along::Spread) => c"convolve_spread_float32",
+        (DType::Float32, Along::Short) => c"convolve_short_float32",
+        (DType::Float32, Along::Wide) => c"convolve_wide_float32",
+        (DType::Float64, Along::Single) => c"convolve_single_float64",
+        (DType::Float64, Along::Spread) => c"convolve_spread_float64",
+        (DType::Float64, Along::Short) => c"convolve_short_float64",
+        (DType::Float64, Along::Wide) => c"convolve_wide_float64",
+        (DType::Complex64, Along::Single) => c"convolve_single_complex64",
+        (DType::Complex64, Along::Spread) => c"convolve_spread_complex64",
+        (DType::Complex64, Along::Short) => c"convolve_short_complex64",
+        (DType::Complex64, Along::Wide) => c"convolve_wide_complex64",
+        (DType::Complex128, Along::Single) => c"convolve_single_complex128",
+        (DType::Complex128, Along::Spread) => c"convolve_spread_complex128",
+        (DType::Complex128, Along::Short) => c"convolve_short_complex128",
+        (DType::Complex128, Along::Wide) => c"convolve_wide_complex128",
         _ => {
             return Err(Error::InvalidValue(format!(
                 "sums of products of {dtype} are not computed by a kernel; those of float32, \
@@ -331,7 +335,7 @@ mod tests {
         }
         for name in ["float32", "float64", "complex64", "complex128"] {
             let size = size_of::<ConvolutionCall>();
-            let parameter = format!("convolve8_{name}_param_2[{size}]");
+            let parameter = format!("convolve_wide_{name}_param_2[{size}]");
             assert!(CONVOLUTION_PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -20,7 +20,7 @@ pub(crate) const DIMENSIONS: usize = 3;
 
 /// Most blocks of the kernel that looks for columns with NaN: more blocks would take longer to
 /// start than to look at their columns.
-const MOST_LOOKING: u64 = 1 << 11;
+const MOST_LOOKING: u64 = 1 << 8;
 
 /// Rows of a block that computes a few columns, and most columns.
 const FEW_ROWS: u64 = 8;
@@ -29,12 +29,15 @@ const FEW_COLUMNS: u64 = 4;
 /// Side of the squares of a product with one triangle that blocks compute.
 const TILE: u64 = 16;
 
-/// Blocks from which they compute squares of products by diagonal matrices: they take longer to
-/// begin.
+/// Blocks from which they compute more than an element a thread of products by diagonal matrices:
+/// they take longer to begin.
 const MANY_BLOCKS: u64 = 256;
 
-/// Side of the squares.
+/// Side of the squares, and elements of a line and lines of the other blocks. Of wide elements, they
+/// compute as many in several turns.
 const SQUARE: u64 = 32;
+const LONG_LINES: [u64; 2] = [128, 16];
+const SHORT_LINES: [u64; 2] = [32, 64];
 
 /// The number of what is stored of diagonal matrices.
 const DIAGONAL: i64 = 2;
@@ -118,8 +121,9 @@ impl StructuredProduct {
             alpha: [1.0, 0.0],
             beta: [0.0; 2],
         };
+        let merged = usize::from(stored == DIAGONAL && !is_reversed && product.merge(batch.last()));
         let places = product.extents.iter_mut().zip(&mut product.strides);
-        for ((extent, strides), dim) in places.zip(batch.iter().rev()) {
+        for ((extent, strides), dim) in places.zip(batch.iter().rev().skip(merged)) {
             (*extent, *strides) = (dim.extent as u64, dim.strides);
         }
         if is_reversed {
@@ -129,6 +133,29 @@ impl StructuredProduct {
         product
     }
 
+    /// Takes the fastest dimension of the batch as further rows of a product by a diagonal matrix, or
+    /// as further columns, if the entries follow each other in this way in all operands. Returns
+    /// whether they do.
+    fn merge(&mut self, dim: Option<&BatchDim<4>>) -> bool {
+        let Some(dim) = dim else { return false };
+        let [diagonal, others @ ..] =
+            [0, 1, 2, 3].map(|operand| (dim.strides[operand], self.steps[operand]));
+        let follow = |extent: u64, side: usize| {
+            others.iter().all(|(stride, steps)| *stride == extent as i64 * steps[side])
+        };
+        let (of_entry, [of_row, _]) = diagonal;
+        let count = if of_entry == self.rows as i64 * of_row && follow(self.rows, 0) {
+            &mut self.rows
+        } else if of_entry == 0 && follow(self.columns, 1) {
+            &mut self.columns
+        } else {
+            return false;
+        };
+        *count *= dim.extent as u64;
+        self.entries /= dim.extent as u64;
+        true
+    }
+
     /// The name of a kernel, and the number of its blocks.
     fn launched(&self, kernel: StructuredKernel) -> (&'static CStr, u64) {
         let Self { rows, columns, entries, .. } = *self;
@@ -136,18 +163,7 @@ impl StructuredProduct {
         let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
         match kernel {
             StructuredKernel::Repair => (c"repair", (columns * entries).min(MOST_LOOKING)),
-            StructuredKernel::Diagonal => {
-                let [_, [down, right], ..] = self.steps;
-                let is_read_along_rows = right.unsigned_abs() <= down.unsigned_abs();
-                let is_across = is_read_along_rows != (self.is_along_rows == 1);
-                let shortest = if is_across { 8 } else { 24 };
-                if elements >= MANY_BLOCKS && rows.min(columns) >= shortest {
-                    let squares = rows.div_ceil(SQUARE) * columns.div_ceil(SQUARE);
-                    (c"diagonal_squares", squares * entries)
-                } else {
-                    (c"diagonal", elements)
-                }
-            }
+            StructuredKernel::Diagonal => self.diagonal(elements),
             StructuredKernel::FewColumns if columns == 1 => {
                 (c"half_stored_1", rows.div_ceil(FEW_ROWS) * entries)
             }
@@ -161,6 +177,32 @@ impl StructuredProduct {
             }
             StructuredKernel::Elements => (c"half_stored", elements),
         }
+    }
+
+    /// Chooses the kernel of a product by a diagonal matrix, of which so many blocks compute single
+    /// elements, and the number of its blocks.
+    fn diagonal(&self, elements: u64) -> (&'static CStr, u64) {
+        let Self { rows, columns, entries, .. } = *self;
+        let [_, [down, right], ..] = self.steps;
+        let are_rows = self.is_along_rows == 1;
+        let is_across = (right.unsigned_abs() <= down.unsigned_abs()) != are_rows;
+        let (length, lines) = if are_rows { (columns, rows) } else { (rows, columns) };
+        if elements < MANY_BLOCKS || length < 8 || (is_across && lines < 8) {
+            return (c"diagonal", elements);
+        }
+        if is_across {
+            let squares = rows.div_ceil(SQUARE) * columns.div_ceil(SQUARE);
+            return (c"diagonal_squares", squares * entries);
+        }
+        let (name, [width, height]) = if length > SHORT_LINES[0] {
+            (c"diagonal_long_lines", LONG_LINES)
+        } else {
+            (c"diagonal_short_lines", SHORT_LINES)
+        };
+        if 2 * lines < height {
+            return (c"diagonal", elements);
+        }
+        (name, length.div_ceil(width) * lines.div_ceil(height) * entries)
     }
 
     /// Sets what the product and `c` are multiplied by; `c` is not read without `beta`.
@@ -218,8 +260,9 @@ mod tests {
         for ptx in [FLOAT32, FLOAT64, COMPLEX64, COMPLEX128] {
             let of_half_stored =
                 ["half_stored", "half_stored_1", "half_stored_4", "half_stored_tiles"];
-            let others = ["repair", "diagonal", "diagonal_squares"];
-            for name in of_half_stored.into_iter().chain(others) {
+            let of_diagonals =
+                ["diagonal", "diagonal_squares", "diagonal_long_lines", "diagonal_short_lines"];
+            for name in of_half_stored.into_iter().chain(of_diagonals).chain(["repair"]) {
                 let parameter = format!("{name}_param_4[{size}]");
                 assert!(ptx.contains(&parameter), "{parameter}");
             }

@@ -112,6 +112,28 @@ impl Layout {
         (low, high)
     }
 
+    /// Returns where the lowest element begins and where the highest one ends, in bytes from element
+    /// (0, …, 0), for elements of so many bytes. `None` if an extent is negative, or if no address
+    /// space is large enough.
+    #[must_use]
+    pub fn byte_range(&self, element_size: usize) -> Option<(isize, isize)> {
+        if self.shape.iter().any(|&extent| extent < 0) {
+            return None;
+        }
+        if self.is_empty() {
+            return Some((0, 0));
+        }
+        let size = isize::try_from(element_size).ok()?;
+        self.shape.iter().try_fold(size, |all, &extent| all.checked_mul(extent as isize))?;
+        let (mut low, mut high) = (0_isize, size);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (extent as isize - 1).checked_mul(stride as isize)?.checked_mul(size)?;
+            let end = if reach < 0 { &mut low } else { &mut high };
+            *end = end.checked_add(reach)?;
+        }
+        Some((low, high))
+    }
+
     /// Returns whether no two indices share an element and nothing lies between the elements.
     #[must_use]
     pub fn is_dense(&self) -> bool {

@@ -81,22 +81,12 @@ impl TensorView {
     /// at any address.
     #[must_use]
     pub fn span_in_memory(&self) -> Option<(usize, usize)> {
-        if self.layout.shape.iter().any(|&extent| extent < 0) {
-            return None;
-        }
+        let (low, end) = self.layout.byte_range(self.dtype.size())?;
         if self.layout.is_empty() {
             return Some((self.ptr, 0));
         }
-        let size = self.dtype.size() as i64;
-        self.layout.shape.iter().try_fold(size, |all, &extent| all.checked_mul(extent))?;
-        let (mut low, mut high) = (0_i64, 0_i64);
-        for (&extent, &stride) in self.layout.shape.iter().zip(&self.layout.strides) {
-            let reach = (extent - 1).checked_mul(stride)?.checked_mul(size)?;
-            let end = if reach < 0 { &mut low } else { &mut high };
-            *end = end.checked_add(reach)?;
-        }
-        let first = self.ptr.checked_add_signed(low as isize)?;
-        let end = self.ptr.checked_add_signed(high as isize)?.checked_add(size as usize)?;
+        let first = self.ptr.checked_add_signed(low)?;
+        let end = self.ptr.checked_add_signed(end)?;
         (first != 0).then_some((first, end - first))
     }
 

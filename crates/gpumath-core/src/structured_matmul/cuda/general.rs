@@ -54,7 +54,7 @@ impl GeneralEngine {
         for index in 0..2 {
             let pair = [&factors[index], &factors[1 - index]];
             let (dtype, is_right) = (problem.dtype, index == 1);
-            let half_stored = HalfStored::new(dtype, pair, is_right, &out);
+            let half_stored = HalfStored::new(dtype, pair[0], is_right, &out);
             let Some(half_stored) = half_stored else { continue };
             if half_stored.way(most, problem.is_in_place) != Way::Completed {
                 return Ok(None);

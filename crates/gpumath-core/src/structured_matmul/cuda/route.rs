@@ -152,7 +152,7 @@ impl Route {
             call.map(|call| Step::Structured { call, alpha: Factor::Alpha })
         };
         let is_in_place = self.is_in_place && c.is_some();
-        let half_stored = HalfStored::new(self.dtype, [&matrix, &other], is_right, result);
+        let half_stored = HalfStored::new(self.dtype, &matrix, is_right, result);
         let way = half_stored.map_or(Way::Kernel(StructuredKernel::Diagonal), |product| {
             product.way(self.most_completed, is_in_place)
         });

@@ -38,31 +38,31 @@ pub(super) struct HalfStored {
     other: i64,
     /// Number of products.
     batch: i64,
-    /// Whether neighbours in the memory of the result are none in that of the other factor.
-    is_across: bool,
     /// Whether all lines that cuBLAS reads begin at even elements.
     are_lines_even: bool,
+    /// Whether lines of the result are short and a multiple of 8, for which cuBLAS's function for
+    /// triangles in double precision takes several times as long as for others.
+    are_lines_slow: bool,
     /// Whether neighbours in the memory of the result are none in that of the matrix.
     is_matrix_across: bool,
 }
 
 impl HalfStored {
-    /// Describes a product of a matrix, which is the right factor if `is_right`, and another one.
+    /// Describes a product of `matrix`, which is the right factor if `is_right`, and another one.
     /// `None` if all elements of the matrix are stored, or those of the diagonal alone.
     pub(super) fn new(
         dtype: DType,
-        [matrix, other]: [&Operand; 2],
+        matrix: &Operand,
         is_right: bool,
         result: &Operand,
     ) -> Option<Self> {
         completed_as(matrix.structure)?;
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        let orders = [matrix, other, result].map(|operand| {
+        let [is_matrix_in_rows, is_result_in_rows] = [matrix, result].map(|operand| {
             let [down, right] = operand.steps();
             right.unsigned_abs() <= down.unsigned_abs()
         });
-        let [is_matrix_in_rows, is_other_in_rows, is_result_in_rows] = orders;
         let line = if is_right == is_result_in_rows { side } else { width };
         Some(Self {
             structure: matrix.structure,
@@ -70,8 +70,8 @@ impl HalfStored {
             side,
             other: width,
             batch: result.layout.shape[..result.axis()].iter().product(),
-            is_across: is_other_in_rows != is_result_in_rows,
             are_lines_even: side % 2 == 0 && line % 2 == 0,
+            are_lines_slow: line < 48 && line % 8 == 0,
             is_matrix_across: is_matrix_in_rows != is_result_in_rows,
         })
     }
@@ -90,6 +90,9 @@ impl HalfStored {
         let is_completed = !is_fast_in_library && !is_excluded;
         if can_be_completed && is_completed {
             return Way::Completed;
+        }
+        if self.side <= 24 && self.work() <= 1 << 25 && !is_fast_in_library {
+            return Way::Kernel(StructuredKernel::Elements);
         }
         if self.batch > 1 && self.work() / self.batch <= 1 << 24 {
             return Way::Kernel(StructuredKernel::Tiles);
@@ -129,16 +132,18 @@ impl HalfStored {
             (false, _) => (4, 64..200),
         };
         let is_long_batch = is_batch && sides.contains(&side) && other <= most_columns;
-        if side <= 8 || (is_long_batch && self.work() <= 1 << 26) {
+        if is_long_batch && self.work() <= 1 << 26 {
             return Some(StructuredKernel::Elements);
         }
         if self.is_for_tiles() {
             return Some(StructuredKernel::Tiles);
         }
-        let most = match (side <= 24, self.is_across, dtype) {
-            (true, false, _) => 1 << 25,
-            (false, false, DType::Complex128) | (_, true, _) => 1 << 22,
-            (false, false, _) => 1 << 24,
+        let most = match (is_triangular, side <= 8, dtype) {
+            (true, true, DType::Complex64) => 1 << 25,
+            (true, true, _) | (true, false, DType::Complex64) => 1 << 24,
+            (true, false, _) => 1 << 23,
+            (false, true, _) => 1 << 22,
+            (false, false, _) => 1 << 21,
         };
         let longest = if is_triangular { 64 } else { 24 };
         (side <= longest && self.work() <= most).then_some(StructuredKernel::Elements)
@@ -185,14 +190,14 @@ impl HalfStored {
             (true, DType::Float64) => (12..=320, 1 << 24),
             (true, DType::Complex64) => (48..=192, 1 << 24),
             (true, _) => (16..=160, 1 << 23),
-            (false, DType::Float32) => (16..=224, 1 << 23),
-            (false, DType::Float64) => (9..=192, 1 << 22),
-            (false, DType::Complex64) => (if batch > 1 { 25 } else { 20 }..=80, 1 << 22),
-            (false, _) if batch > 1 => (9..=128, 1 << 19),
-            (false, _) => (9..=128, 1 << 21),
+            (false, DType::Float32) => (16..=224, 1 << 22),
+            (false, DType::Float64) => (9..=192, 1 << 21),
+            (false, DType::Complex64) => (if batch > 1 { 25 } else { 20 }..=80, 1 << 21),
+            (false, _) if batch > 1 => (9..=128, 1 << 18),
+            (false, _) => (9..=128, 1 << 20),
         };
         let is_short = batch > 1 && self.is_triangular() && side < 28;
-        let most_work = if batch > 1 { most_work / 2 } else { most_work };
+        let most_work = if batch > 1 && self.is_triangular() { most_work / 2 } else { most_work };
         sides.contains(&side) && !is_short && self.work() <= most_work
     }
 
@@ -215,6 +220,7 @@ impl HalfStored {
             }
             (true, DType::Float32) => return work >= 6e9,
             (true, DType::Complex64) => return work >= 2.5e9,
+            (true, DType::Float64) if self.are_lines_slow => &[],
             (true, DType::Float64) if are_lines_even => &[[480, 48], [1160, 4], [2000, 2]],
             (true, DType::Float64) => return work >= 8e8,
             (true, _) => &[[600, 128], [700, 16], [1400, 3]],

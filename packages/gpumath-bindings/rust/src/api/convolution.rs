@@ -89,7 +89,7 @@ pub(crate) fn convolve<'py>(
     let (axes, starts, shape) = (axes.0, starts.0, Dims::from_vec(shape.0));
     let target =
         TensorView { layout: Layout::contiguous(&shape), readonly: false, ..source.view.clone() };
-    if shape.iter().any(|&extent| extent < 0) || target.span_in_memory().is_none() {
+    if target.layout.byte_range(target.dtype.size()).is_none() {
         return Err(PyValueError::new_err(format!(
             "an array of shape {:?} and {} elements was asked for; give extents that are not \
              negative, and whose product fits into the address space",

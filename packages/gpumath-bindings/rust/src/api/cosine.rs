@@ -154,7 +154,7 @@ pub(crate) fn cosine_step<'py>(
         Layout::contiguous(&shape)
     };
     let target = TensorView { layout, dtype, readonly: false, ..from.clone() };
-    if target.span_in_memory().is_none() {
+    if target.layout.byte_range(dtype.size()).is_none() {
         return Err(PyValueError::new_err(format!(
             "an array of shape {:?} and {dtype} elements is larger than the address space",
             shape.as_slice()

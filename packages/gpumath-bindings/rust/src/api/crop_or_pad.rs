@@ -95,7 +95,7 @@ pub(crate) fn resized<'py>(
         }
     };
     let target = TensorView { layout, readonly: false, ..source.view.clone() };
-    if target.span_in_memory().is_none() {
+    if target.layout.byte_range(target.dtype.size()).is_none() {
         return Err(PyValueError::new_err(format!(
             "an array of shape {:?} and {} elements is larger than the address space; ask for less",
             target.layout.shape.as_slice(),

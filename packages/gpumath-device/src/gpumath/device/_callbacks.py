@@ -59,6 +59,8 @@ def compile_fft_callback(
     ------
     ModuleNotFoundError
         Numba or its CUDA target is not installed.
+    ImportError
+        Numba's CUDA target cannot be imported, for example because NumPy is too new for it.
     ValueError
         An argument is not allowed, Numba cannot compile the function, or NVVM does not know the
         compute capability.

@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
     if error.name not in ("numba", "numba_cuda"):
         raise
     message = (
-        "kernels that use gpumath.device are compiled by Numba, and numba-cuda is not installed. "
+        "kernels and callbacks are compiled by Numba, but numba-cuda is not installed. "
         "To fix it: pip install 'gpumath-device[cu13]', or [cu12] for CUDA 12"
     )
     raise ModuleNotFoundError(message, name=error.name) from error

@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numba_cuda  # noqa: F401 - required, because the target inside Numba itself is an older one
+from gpumath.device import _check_numba  # noqa: F401 - before all that imports Numba
+
+# isort: split
 import numpy as np
 from cuda.bindings.nvvm import nvvmError
 from cuda.pathfinder import DynamicLibNotFoundError

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Literal
 
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
-from gpumath.device._arguments import as_code_type, as_count, instance_of, one_of
+from gpumath.device._arguments import as_code_type, as_count, as_tuple, instance_of, one_of
 from gpumath.device._descriptor import CompiledCode, compiled_execute
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._matmul_operators import APIS, MatmulOperators
@@ -18,7 +18,7 @@ from gpumath.device._matmul_types import (
     element_size,
 )
 from gpumath.device._pipelines import DevicePipeline
-from gpumath.device._tensors import Layout
+from gpumath.device._tensors import EXECUTE_TENSORS, Layout, tensor_function
 
 __all__ = ["Matmul", "compile_blas_execute"]
 
@@ -364,8 +364,9 @@ def compile_blas_execute(
     blas: Matmul,
     code_type: CodeType | Sequence[Any],
     execute_api: Literal[
-        "static_leading_dimensions", "dynamic_leading_dimensions"
+        "static_leading_dimensions", "dynamic_leading_dimensions", "tensors"
     ] = "static_leading_dimensions",
+    tensor_types: Sequence[str] | None = None,
 ) -> tuple[Code, str]:
     """Compile a matrix product to LTO-IR, for kernels that another compiler makes.
 
@@ -373,14 +374,22 @@ def compile_blas_execute(
     and c, and with ``'dynamic_leading_dimensions'`` after each matrix that of its leading
     dimension, an ``unsigned``.
 
+    With ``'tensors'``, each matrix is a ``struct libmathdx_tensor_0s_0s { void *ptr; }``, passed by
+    value. The arguments are the address of alpha, a, b, the address of beta and c if c is in shared
+    memory. If c is in registers, they are a, b and c, and the product is added to c.
+
     Parameters
     ----------
     blas : Matmul
         The product.
     code_type : CodeType
         ``CodeType("lto", ComputeCapability(9, 0))`` or a tuple like it.
-    execute_api : {'static_leading_dimensions', 'dynamic_leading_dimensions'}, optional
-        Whether the leading dimensions are those of the product, or arguments.
+    execute_api : {'static_leading_dimensions', 'dynamic_leading_dimensions', 'tensors'}, optional
+        Whether the leading dimensions are those of the product, or arguments, or whether the
+        matrices are tensors.
+    tensor_types : sequence of str, optional
+        For ``'tensors'``, the layouts of a, b and c: ``'smem_a'``, ``'smem_b'``, and ``'smem_c'``,
+        ``'rmem_c'`` or ``'accumulator_c'``; or all of them with ``suggested_`` before the name.
 
     Returns
     -------
@@ -398,6 +407,14 @@ def compile_blas_execute(
     """
     instance_of("blas", blas, Matmul)
     wanted = as_code_type(code_type)
-    api = one_of("execute_api", execute_api, tuple(APIS)[:2])
-    code = blas._code(api, wanted.cc)
+    api = one_of("execute_api", execute_api, tuple(APIS))
+    if api == "tensors":
+        names = as_tuple("tensor_types", tensor_types, 3)
+        layouts = [Layout(blas, one_of("tensor_types", name, EXECUTE_TENSORS)) for name in names]
+        code = tensor_function(blas, "EXECUTE", *layouts, target=wanted.cc)
+    elif tensor_types is not None:
+        msg = f"tensor_types is {tensor_types!r}, but it is for execute_api='tensors' only"
+        raise ValueError(msg)
+    else:
+        code = blas._code(api, wanted.cc)
     return Code(wanted, code.isa_version, code.ltoir), code.symbols[0]

@@ -36,9 +36,14 @@ if TYPE_CHECKING:
     from gpumath.device._matmul import Matmul
 
 __all__ = [
-    *("SPANS", "Layout", "accumulator_functions", "copy_wait_code"),
+    *("EXECUTE_TENSORS", "SPANS", "Layout", "accumulator_functions", "copy_wait_code"),
     *("create_tensors", "tensor_function"),
 ]
+
+EXECUTE_TENSORS = tuple(
+    member.name.lower() for member in CublasdxTensorType if not member.name.startswith("GMEM")
+)
+"""Names of the tensors that a product reads and writes: those outside of global memory."""
 
 SPANS = ("cosize", "storage_bytes")
 """Attributes of layouts that depend on the leading dimension where there is one."""
@@ -157,8 +162,7 @@ def _traits_of(matmul: Matmul, argument: tuple[str, int | None]) -> tuple[int, i
     It is asked for all layouts of a product at once.
     """
     operators = matmul._operators("tensors")
-    names = [m.name.lower() for m in CublasdxTensorType if not m.name.startswith("GMEM")]
-    arguments: list[tuple[str, int | None]] = [(name, None) for name in names]
+    arguments: list[tuple[str, int | None]] = [(name, None) for name in EXECUTE_TENSORS]
     if argument not in arguments:
         arguments = [argument]
 
@@ -193,7 +197,11 @@ def create_tensors(
 
 
 def tensor_function(
-    matmul: Matmul, function: str, *layouts: Layout, alignment: int | None = None
+    matmul: Matmul,
+    function: str,
+    *layouts: Layout,
+    alignment: int | None = None,
+    target: ComputeCapability | None = None,
 ) -> CompiledCode:
     """Compile a function of cuBLASDx for tensors.
 
@@ -207,11 +215,13 @@ def tensor_function(
         Layouts of its arguments.
     alignment : int, optional
         What the addresses of a copy are multiples of, in bytes.
+    target : ComputeCapability, optional
+        GPUs that the code is for. Default: those of the product.
     """
     operators = matmul._operators("tensors")
     arguments = tuple(layout._argument for layout in layouts)
     asked = f"{function.lower()} of {matmul!r}"
-    return _device_function(asked, operators, function, arguments, matmul.sm, alignment)
+    return _device_function(asked, operators, function, arguments, target or matmul.sm, alignment)
 
 
 def _device_function(

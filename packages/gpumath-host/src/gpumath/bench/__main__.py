@@ -1,4 +1,4 @@
-"""``python -m gpumath.bench``: measures transforms and products here, beside other libraries.
+"""``python -m gpumath.bench``: measures transforms, products and calls beside other libraries.
 
 Every library that is installed takes part: NumPy, SciPy and PyTorch on the CPU; CuPy, PyTorch and
 nvmath-python on a GPU. They take turns, on the same operands, with equal numbers of threads.
@@ -11,13 +11,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from gpumath._host.progress import with_progress
 from gpumath.bench import _report
-from gpumath.bench._measure import cpu_ms, gpu_ms, measured
-from gpumath.bench._rows import CPU_ROWS, GPU_ROWS
+from gpumath.bench._measure import Timer, cpu_ms, gpu_ms, host_ms, measured
+from gpumath.bench._rows import CPU_ROWS, GPU_ROWS, HostTime, Row
 from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects
 from gpumath.bindings import core
 
@@ -58,12 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
     if execution == "cpu" and arguments is None:
         _limit_threads(options.threads)
     subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
-    timer = gpu_ms if execution == "cuda" else cpu_ms
     found = []
     disabled = logging.root.manager.disable
     logging.disable()  # some libraries log what they refuse, which is a dash here
     try:
         for row in with_progress(rows, "measuring"):
+            timer = _timer(row, on_gpu=execution == "cuda")
             found.append((row.name, measured(row, subjects, timer, options.rounds)))
             forget_plans(execution)
     finally:
@@ -87,10 +88,16 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if all(written) else 1
 
 
+def _timer(row: Row, *, on_gpu: bool) -> Timer:
+    if isinstance(row, HostTime):
+        return partial(host_ms, on_gpu=on_gpu)
+    return gpu_ms if on_gpu else cpu_ms
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m gpumath.bench",
-        description="Measure transforms and products here, beside the libraries installed here.",
+        description="Measure transforms, products and calls beside the libraries installed here.",
     )
     parser.add_argument("--execution", choices=("cuda", "cpu"), help="default: the GPU, if any")
     parser.add_argument("--threads", type=_count, default=core.usable_cores(), help="on the CPU")

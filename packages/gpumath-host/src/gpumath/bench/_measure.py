@@ -12,11 +12,12 @@ from gpumath.bench._rows import Row
 from gpumath.bench._subjects import Call, Subjects
 from gpumath.bindings import core
 
-__all__ = ["Timer", "cpu_ms", "gpu_ms", "measured"]
+__all__ = ["Timer", "cpu_ms", "gpu_ms", "host_ms", "measured"]
 
 Timer: TypeAlias = Callable[[Call], float]
 
 _ROUND_SECONDS = 0.1
+_HOST_CALLS = 200  # so few that the queue of a GPU does not fill up
 # Threads of other libraries stay awake for a while after a call, and would take cores from the next
 # library: those of OpenBLAS for about 0.1 s, as measured, and those of Intel's OpenMP for 0.2 s.
 _UNTIL_THREADS_SLEEP = 0.2
@@ -79,3 +80,19 @@ def gpu_ms(call: Call) -> float:
             break
         count = 20
     return elapsed
+
+
+def host_ms(call: Call, *, on_gpu: bool) -> float:
+    """Return the time of a call without the GPU's work, which is not waited for meanwhile."""
+    if not on_gpu:
+        time.sleep(_UNTIL_THREADS_SLEEP)
+    times: list[float] = []
+    end = time.perf_counter() + _ROUND_SECONDS
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(_HOST_CALLS):
+            call()
+        times.append((time.perf_counter() - start) / _HOST_CALLS)
+        if on_gpu:
+            core.Device(0).synchronize()
+    return statistics.median(times) * 1e3

@@ -164,7 +164,7 @@ def _subjects(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _decimals(time: float) -> int:
     """Return how many decimals show four digits."""
-    return next((n for n, least in enumerate((1000, 100, 10)) if time >= least), 4)
+    return next((n for n, least in enumerate((1000, 100, 10, 1, 0.1, 0.01)) if time >= least), 6)
 
 
 def _script() -> str:

@@ -1,10 +1,13 @@
-"""What is measured: transforms of many layouts and kinds, convolutions, products of matrices."""
+"""What is measured: transforms of many layouts, convolutions, products of matrices, small calls."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CPU_ROWS", "GPU_ROWS", "Convolution", "Cosine", "Fft", "Matmul", "Row"]
+__all__ = [
+    *("CPU_ROWS", "GPU_ROWS", "Convolution", "Cosine", "Epilog", "Fft", "HostTime", "Matmul"),
+    *("Product", "Row", "Structured"),
+]
 
 
 class Fft(NamedTuple):
@@ -50,6 +53,47 @@ class Matmul(NamedTuple):
         return (self.m, self.k), (self.k, self.n)
 
 
+class Structured(NamedTuple):
+    """The product of a square matrix with a structure and a matrix of ``width`` columns."""
+
+    structure: str  # "symmetric", "triangular" or "diagonal"
+    side: int
+    width: int
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """How the row is called in tables."""
+        product = f"{self.side}×{self.side} · {self.side}×{self.width}"
+        return f"{self.structure} {product} {self.dtype}"
+
+    @property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the operands in memory; a diagonal matrix is its diagonal."""
+        first = (self.side,) if self.structure == "diagonal" else (self.side, self.side)
+        return first, (self.side, self.width)
+
+
+class Epilog(NamedTuple):
+    """The product of an m × k and a k × n matrix, a bias for each row, and an activation."""
+
+    epilog: str  # "RELU_BIAS" or "GELU_BIAS"
+    m: int
+    k: int
+    n: int
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """How the row is called in tables."""
+        return f"{self.epilog} {self.m}×{self.k} · {self.k}×{self.n} {self.dtype}"
+
+    @property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the matrices and the bias in memory."""
+        return (self.m, self.k), (self.k, self.n), (self.m, 1)
+
+
 class Cosine(NamedTuple):
     """A cosine or sine transform along one axis of an operand of this shape."""
 
@@ -90,7 +134,25 @@ class Convolution(NamedTuple):
         return self.first, self.second
 
 
-Row = Fft | Matmul | Cosine | Convolution
+class HostTime(NamedTuple):
+    """A call of a function with operands so small that the call itself takes the time.
+
+    An operand of ``fft`` is a line, because the libraries differ in which axes they transform.
+    """
+
+    function: str  # "fft" or "matmul"
+    operands: tuple[tuple[int, ...], ...]
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """How the row is called in tables."""
+        shapes = " · ".join("×".join(map(str, shape)) for shape in self.operands)
+        return f"host time of {self.function} {shapes} {self.dtype}"
+
+
+Product = Matmul | Structured | Epilog
+Row = Fft | Product | Cosine | Convolution | HostTime
 
 GPU_ROWS: tuple[Row, ...] = (
     Fft((256, 4096, 64), (1,)),
@@ -142,6 +204,13 @@ GPU_ROWS: tuple[Row, ...] = (
     Matmul(16384, 64, 16384),
     Matmul(64, 16384, 64),
     Matmul(4096, 4096, 4096, "float64"),
+    Structured("symmetric", 4096, 4096),
+    Structured("triangular", 4096, 4096),
+    Structured("diagonal", 8192, 8192),
+    Structured("symmetric", 4096, 64, "float64"),
+    Epilog("RELU_BIAS", 4096, 4096, 4096, "float16"),
+    Epilog("GELU_BIAS", 4096, 4096, 4096, "float16"),
+    Epilog("RELU_BIAS", 8192, 1024, 1024),
     Cosine((8192, 8192), 1),
     Cosine((8192, 8192), 0, 3),
     Cosine((1 << 20, 16), 1),
@@ -151,6 +220,8 @@ GPU_ROWS: tuple[Row, ...] = (
     Convolution((1 << 24,), (1000,)),
     Convolution((256, 256, 256), (5, 5, 5)),
     Convolution((1024, 1024), (64, 64), "complex128"),
+    HostTime("fft", ((1024,),), "complex64"),
+    HostTime("matmul", ((64, 64), (64, 64)), "float32"),
 )
 
 CPU_ROWS: tuple[Row, ...] = (
@@ -185,6 +256,12 @@ CPU_ROWS: tuple[Row, ...] = (
     Matmul(1024, 1024, 1024),
     Matmul(4096, 32, 4096),
     Matmul(1024, 1024, 1024, "float64"),
+    Structured("symmetric", 1024, 1024),
+    Structured("triangular", 1024, 1024),
+    Structured("diagonal", 2048, 2048),
+    Structured("symmetric", 1024, 32, "float64"),
+    Epilog("RELU_BIAS", 1024, 1024, 1024),
+    Epilog("GELU_BIAS", 1024, 1024, 1024),
     Cosine((2048, 1024), 1),
     Cosine((2048, 1024), 0, 3),
     Cosine((100_000, 8), 1),
@@ -195,4 +272,6 @@ CPU_ROWS: tuple[Row, ...] = (
     Convolution((1_000_000,), (1000,)),
     Convolution((64, 64, 64), (5, 5, 5)),
     Convolution((256, 256), (15, 15), "complex128"),
+    HostTime("fft", ((64,),), "complex64"),
+    HostTime("matmul", ((8, 8), (8, 8)), "float32"),
 )

@@ -13,7 +13,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gpumath import fft, linalg, memory
-from gpumath.bench._rows import Convolution, Cosine, Fft, Matmul, Row
+from gpumath.bench._products import (
+    gpumath_product,
+    numpy_product,
+    nvmath_product,
+    scipy_product,
+)
+from gpumath.bench._rows import (
+    Convolution,
+    Cosine,
+    Epilog,
+    Fft,
+    HostTime,
+    Product,
+    Row,
+    Structured,
+)
 from gpumath.bindings import core
 
 __all__ = [
@@ -58,27 +73,33 @@ def cpu_subjects(threads: int) -> Subjects:
     def operands(row: Row) -> list[Any]:
         if row not in values:
             values.clear()  # of the row before
-            values[row] = [_host_values(shape, row.dtype) for shape in row.operands]
+            values[row] = _host_operands(row)
         return _views(row, values[row])
 
     def of_gpumath(row: Row) -> Call:
-        if isinstance(row, Convolution) and threads != core.usable_cores():
-            raise NotImplementedError("convolutions run on all cores")
+        if isinstance(row, Convolution | Epilog) and threads != core.usable_cores():
+            raise NotImplementedError("convolutions and epilogs run on all cores")
+        if isinstance(row, Epilog) and core.Device.count():
+            raise NotImplementedError("where there is a GPU, epilogs are computed on it")
         if isinstance(row, Cosine):
             return _cosine(row, operands(row), fft, workers=threads)
+        if isinstance(row, HostTime):
+            return _host_time(row, operands(row), fft, linalg)
         return _gpumath(row, operands(row), execution, "optimized")
 
     def of_numpy(row: Row) -> Call:
-        return _plain(row, operands(row), np.fft, np.matmul)
+        return _plain(row, operands(row), np.fft, np)
 
     def of_scipy(row: Row) -> Call:
-        if isinstance(row, Matmul):
+        if isinstance(row, Product):
+            return scipy_product(row, operands(row))
+        if isinstance(row, HostTime) and row.function == "matmul":
             raise NotImplementedError("SciPy leaves products to NumPy")
         if isinstance(row, Cosine):
             return _cosine(row, operands(row), import_module("scipy.fft"), workers=threads)
         if isinstance(row, Convolution):
             return _scipy_convolution(operands(row), threads)
-        return _plain(row, operands(row), import_module("scipy.fft"), np.matmul, workers=threads)
+        return _plain(row, operands(row), import_module("scipy.fft"), np, workers=threads)
 
     def of_torch(row: Row) -> Call:
         import torch
@@ -97,7 +118,10 @@ def gpu_subjects() -> Subjects:
     def operands(row: Row, module: Any | None) -> list[Any]:
         if row not in values:
             values.clear()
-            values[row] = [_device_values(shape, row.dtype) for shape in row.operands]
+            values[row] = [
+                _on_device(shape, row.dtype, host)
+                for shape, host in zip(row.operands, _host_operands(row), strict=True)
+            ]
         arrays: list[Any] = list(values[row])
         if module is not None:
             arrays = [module.from_dlpack(array) for array in arrays]
@@ -127,7 +151,7 @@ def gpu_subjects() -> Subjects:
             convolve = getattr(import_module("cupyx.scipy.signal"), name)
             arrays = operands(row, cupy)
             return lambda: convolve(*arrays)
-        return _plain(row, operands(row, cupy), cupy.fft, cupy.matmul)
+        return _plain(row, operands(row, cupy), cupy.fft, cupy)
 
     all_ = {
         "gpumath": of_gpumath("optimized"),
@@ -164,8 +188,10 @@ def _takes_part(subject: str) -> bool:
 
 
 def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> Call:
-    if isinstance(row, Matmul):
-        return lambda: linalg.matmul(*operands, execution=execution)
+    if isinstance(row, Product):
+        return gpumath_product(row, operands, execution)
+    if isinstance(row, HostTime):
+        return _host_time(row, operands, fft, linalg.advanced)
     if isinstance(row, Cosine):
         return _cosine(row, operands, fft)
     if isinstance(row, Convolution):
@@ -180,10 +206,10 @@ def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> 
 def _nvmath(row: Row, operands: Sequence[Any]) -> Call:
     import nvmath
 
-    if isinstance(row, Matmul):
-        product = nvmath.linalg.advanced.Matmul(*operands)
-        product.plan()
-        return lambda: product.execute()
+    if isinstance(row, Product):
+        return nvmath_product(row, operands, nvmath.linalg)
+    if isinstance(row, HostTime):
+        return _host_time(row, operands, nvmath.fft, nvmath.linalg.advanced)
     if not isinstance(row, Fft):
         raise NotImplementedError("nvmath-python has neither cosine transforms nor convolutions")
     transform = nvmath.fft.FFT(operands[0], axes=row.axes, options={"fft_type": row.kind})
@@ -198,13 +224,23 @@ def _nvmath(row: Row, operands: Sequence[Any]) -> Call:
     return call
 
 
-def _plain(row: Row, operands: Sequence[Any], module: Any, matmul: Any, **settings: Any) -> Call:
+def _host_time(row: HostTime, operands: Sequence[Any], transforms: Any, products: Any) -> Call:
+    """Return a call of a function that all libraries have, without options."""
+    function = transforms.fft if row.function == "fft" else products.matmul
+    return lambda: function(*operands)
+
+
+def _plain(
+    row: Row, operands: Sequence[Any], transforms: Any, module: Any, **settings: Any
+) -> Call:
     """Return a call of NumPy's interface, which several libraries have."""
-    if isinstance(row, Matmul):
-        return lambda: matmul(*operands)
+    if isinstance(row, Product):
+        return numpy_product(row, operands, module)
+    if isinstance(row, HostTime):
+        return _host_time(row, operands, transforms, module)
     if not isinstance(row, Fft):
         raise NotImplementedError("NumPy's interface has no such function")
-    function = getattr(module, _FUNCTIONS[row.kind])
+    function = getattr(transforms, _FUNCTIONS[row.kind])
     return lambda: function(operands[0], axes=row.axes, norm=_unscaled(row), **settings)
 
 
@@ -228,8 +264,10 @@ def _scipy_convolution(operands: Sequence[Any], threads: int) -> Call:
 def _torch(row: Row, operands: Sequence[Any]) -> Call:
     import torch
 
-    if isinstance(row, Matmul):
-        return lambda: torch.matmul(*operands)
+    if isinstance(row, Product):
+        return numpy_product(row, operands, torch)
+    if isinstance(row, HostTime):
+        return _host_time(row, operands, torch.fft, torch)
     if not isinstance(row, Fft):
         raise NotImplementedError("PyTorch has neither cosine transforms nor these convolutions")
     function = getattr(torch.fft, _FUNCTIONS[row.kind])
@@ -239,6 +277,19 @@ def _torch(row: Row, operands: Sequence[Any]) -> Call:
 def _unscaled(row: Fft) -> str:
     """Return the norm by which this direction is not scaled."""
     return "forward" if row.kind == "C2R" else "backward"
+
+
+def _host_operands(row: Row) -> list[Any]:
+    """Return the operands of a row, with the structure that they have."""
+    values = [_host_values(shape, row.dtype) for shape in row.operands]
+    if isinstance(row, Structured) and row.structure != "diagonal":
+        lower = np.tril(values[0])
+        if row.structure == "symmetric":
+            lower += np.tril(lower, -1).T
+        values[0] = lower
+    if isinstance(row, Epilog):
+        values[0] -= 0.5  # so that the activation sees both signs
+    return values
 
 
 def _host_values(shape: tuple[int, ...], dtype: str) -> Any:
@@ -252,8 +303,7 @@ def _host_values(shape: tuple[int, ...], dtype: str) -> Any:
     return values.view(dtype).reshape(shape)
 
 
-def _device_values(shape: tuple[int, ...], dtype: str) -> memory.Array:
-    values = _host_values(shape, dtype)
+def _on_device(shape: tuple[int, ...], dtype: str, values: Any) -> memory.Array:
     array = memory.empty(shape, dtype)
     core.copy(array.ptr, values.ctypes.data, array.nbytes)
     core.Device(array.device_id or 0).synchronize()

@@ -55,6 +55,9 @@ def compile_prolog(
         allowed, or Numba cannot compile the function.
     RuntimeError
         Numba is not installed, or cuFFT is older than 11.3 (CUDA 12.6 Update 2).
+    ImportError
+        Numba's CUDA target cannot be imported, for example because NumPy is too new for it. CUDA
+        C++ is compiled without Numba.
     gpumath.bindings.errors.NVRTCError
         The source does not compile; the message has the compiler's log.
     gpumath.bindings.errors.NoDeviceError
@@ -122,7 +125,7 @@ def compile_epilog(
 
     Raises
     ------
-    ValueError, RuntimeError
+    ValueError, RuntimeError, ImportError
         As for `compile_prolog`.
     gpumath.bindings.errors.NVRTCError, gpumath.bindings.errors.NoDeviceError
         As for `compile_prolog`.
