@@ -183,9 +183,9 @@ __device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* 
     }
 }
 
-// Adds the products with all elements of a short line of the filter, one at a time. The first of the
-// sums is multiplied with the element `position` of the source. At an end of the source, a product
-// is left out if its element is not there.
+// Adds the products with all elements of a short line of the filter, one at a time. The first of
+// the sums is multiplied with the element `position` of the source. At an end of the source, a
+// product is left out if its element is not there.
 template <bool AT_END, int ELEMENTS, typename T>
 __device__ void add_each_tap_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
                                        Integer position, const Convolution& call, Integer step) {
@@ -357,8 +357,8 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
     }
 }
 
-// Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits. Short lines of
-// the filter take less time with more threads, which have fewer registers each.
+// Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits. Short lines
+// of the filter take less time with more threads, which have fewer registers each.
 #define KERNELS(name, T)                                                                         \
     extern "C" __global__ void convolve_single_##name(void* to, const void* from,                \
                                                       Convolution call) {                        \

@@ -94,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     multiply_lines<sizeof(ELEMENT) == 4 ? 8 : 4, 1>(result, a, b, c, product);
 }
 
-// A block reads a square of `b` along its memory, and writes one of the result along its memory: one
-// is in the order of rows and the other one in that of columns, and the threads exchange what they
-// have read.
+// A block reads a square of `b` along its memory, and writes one of the result along its memory:
+// one is in the order of rows and the other one in that of columns, and the threads exchange what
+// they have read.
 extern "C" __global__ void __launch_bounds__(THREADS)
     diagonal_squares(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
                      Product product) {

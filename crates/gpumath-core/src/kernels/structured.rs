@@ -33,8 +33,8 @@ const TILE: u64 = 16;
 /// they take longer to begin.
 const MANY_BLOCKS: u64 = 256;
 
-/// Side of the squares, and elements of a line and lines of the other blocks. Of wide elements, they
-/// compute as many in several turns.
+/// Side of the squares, and elements of a line and lines of the other blocks. Of wide elements,
+/// they compute as many in several turns.
 const SQUARE: u64 = 32;
 const LONG_LINES: [u64; 2] = [128, 16];
 const SHORT_LINES: [u64; 2] = [32, 64];
@@ -133,9 +133,9 @@ impl StructuredProduct {
         product
     }
 
-    /// Takes the fastest dimension of the batch as further rows of a product by a diagonal matrix, or
-    /// as further columns, if the entries follow each other in this way in all operands. Returns
-    /// whether they do.
+    /// Takes the fastest dimension of the batch as further rows of a product by a diagonal matrix,
+    /// or as further columns, if the entries follow each other in this way in all operands.
+    /// Returns whether they do.
     fn merge(&mut self, dim: Option<&BatchDim<4>>) -> bool {
         let Some(dim) = dim else { return false };
         let [diagonal, others @ ..] =

@@ -112,9 +112,9 @@ impl Layout {
         (low, high)
     }
 
-    /// Returns where the lowest element begins and where the highest one ends, in bytes from element
-    /// (0, …, 0), for elements of so many bytes. `None` if an extent is negative, or if no address
-    /// space is large enough.
+    /// Returns where the lowest element begins and where the highest one ends, in bytes from
+    /// element (0, …, 0), for elements of so many bytes. `None` if an extent is negative, or if no
+    /// address space is large enough.
     #[must_use]
     pub fn byte_range(&self, element_size: usize) -> Option<(isize, isize)> {
         if self.shape.iter().any(|&extent| extent < 0) {
