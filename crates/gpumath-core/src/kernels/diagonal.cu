@@ -29,7 +29,8 @@ __device__ void multiply_lines(Element* result, const Element* a, const Element*
     const Integer length = are_rows ? product.columns : product.rows;
     const Integer lines = are_rows ? product.rows : product.columns;
     const Count high = (lines + WARPS * LINES - 1) / (WARPS * LINES);
-    const Count wide = (length + RUNS * TILE - 1) / (RUNS * TILE), all = high * wide * product.entries;
+    const Count wide = (length + RUNS * TILE - 1) / (RUNS * TILE);
+    const Count all = high * wide * product.entries;
     Element alpha, beta;
     set(alpha, product.alpha);
     set(beta, product.beta);
