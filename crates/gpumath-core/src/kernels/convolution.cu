@@ -6,12 +6,12 @@
 // most elements of the source once for several products. Where that leaves a GPU with few threads,
 // several threads share the lines of the filter for the same elements. Along the fastest dimension
 // alone, a thread computes several elements that are WARP apart, so that it loads each element of
-// the filter once for all of them; more elements of long results if the filter is short there.
+// the filter once for all of them; more elements of large results if the filter is short.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
-// TAPS elements of the filter are taken at a time.
+// For neighbours, TAPS elements of the filter are taken at a time.
 enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4, THREADS = 256, WARP = 32 };
 
 // Has a counterpart in kernels/convolution.rs. Unused axes come first, and have one element each.
@@ -121,26 +121,30 @@ __device__ void add_line_to_neighbours(T (&sums)[ELEMENTS], const T* from, const
 template <bool AT_END, int COUNT, int ELEMENTS, typename T>
 __device__ void add_taps_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
                                    Integer position, const Convolution& call, Integer step) {
+    // Elements from `begin` to `end`, counted from `position`, are there. Limits of 32 bits take
+    // less time.
+    const Integer far = 1 << 30;
+    const int begin = static_cast<int>(min(max(-position, -far), far));
+    const int end = static_cast<int>(min(max(call.points[MAX_AXES - 1] - position, -far), far));
     T values[COUNT][ELEMENTS], factors[COUNT];
-    bool is_there[COUNT][ELEMENTS];
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
         factors[i] = filter[i * call.filter_steps[MAX_AXES - 1]];
 #pragma unroll
         for (int element = 0; element < ELEMENTS; ++element) {
-            const int further = element * WARP - i;
-            const Integer at = position + further;
-            is_there[i][element] = !AT_END || (at >= 0 && at < call.points[MAX_AXES - 1]);
-            values[i][element] = is_there[i][element] ? source[further * step] : T();
+            const int at = element * WARP - i;
+            const bool is_there = !AT_END || (at >= begin && at < end);
+            values[i][element] = is_there ? source[at * step] : T();
         }
     }
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
 #pragma unroll
         for (int element = 0; element < ELEMENTS; ++element) {
+            const int at = element * WARP - i;
             T sum = sums[element];
             add_product(sum, values[i][element], factors[i]);
-            sums[element] = is_there[i][element] ? sum : sums[element];
+            sums[element] = !AT_END || (at >= begin && at < end) ? sum : sums[element];
         }
     }
 }
@@ -152,7 +156,11 @@ __device__ void add_some_to_spread(T (&sums)[ELEMENTS], const T* source, const T
     const Integer first = position - (COUNT - 1), last = position + (ELEMENTS - 1) * WARP;
     if (first < 0 || last >= points) {
         if (first < points && last >= 0) {
-            add_taps_to_spread<true, COUNT>(sums, source, filter, position, call, step);
+            if (step == 1) {
+                add_taps_to_spread<true, COUNT>(sums, source, filter, position, call, 1);
+            } else {
+                add_taps_to_spread<true, COUNT>(sums, source, filter, position, call, step);
+            }
         }
     } else if (step == 1) {
         add_taps_to_spread<false, COUNT>(sums, source, filter, position, call, 1);
@@ -165,72 +173,25 @@ __device__ void add_some_to_spread(T (&sums)[ELEMENTS], const T* source, const T
 template <int ELEMENTS, typename T>
 __device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* filter,
                                    Integer position, const Convolution& call) {
+    // What is loaded before it is used is 128 bytes.
+    constexpr int COUNT = 128 / sizeof(T) / ELEMENTS;
     const Integer taps = call.taps[MAX_AXES - 1], filter_step = call.filter_steps[MAX_AXES - 1];
     const Integer step = call.from_steps[MAX_AXES - 1];
     const T* source = from + position * step;
     Integer tap = 0;
 #pragma unroll 1
-    for (; tap + TAPS <= taps; tap += TAPS) {
-        add_some_to_spread<TAPS>(sums, source, filter, position - tap, call);
-        source -= TAPS * step;
-        filter += TAPS * filter_step;
+    for (; tap + COUNT <= taps; tap += COUNT) {
+        add_some_to_spread<COUNT>(sums, source, filter, position - tap, call);
+        source -= COUNT * step;
+        filter += COUNT * filter_step;
     }
+    if (COUNT > 1) {
 #pragma unroll 1
-    for (; tap < taps; ++tap) {
-        add_some_to_spread<1>(sums, source, filter, position - tap, call);
-        source -= step;
-        filter += filter_step;
-    }
-}
-
-// Adds the products with all elements of a short line of the filter, one at a time. The first of
-// the sums is multiplied with the element `position` of the source. At an end of the source, a
-// product is left out if its element is not there.
-template <bool AT_END, int ELEMENTS, typename T>
-__device__ void add_each_tap_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
-                                       Integer position, const Convolution& call, Integer step) {
-    // Elements from `begin` to `end`, counted from the current one, are there. Limits of 32 bits
-    // take less time.
-    const Integer far = 1 << 30;
-    int begin = static_cast<int>(min(max(-position, -far), far));
-    int end = static_cast<int>(min(max(call.points[MAX_AXES - 1] - position, -far), far));
-#pragma unroll 1
-    for (Integer tap = 0; tap < call.taps[MAX_AXES - 1]; ++tap) {
-        const T factor = *filter;
-        T values[ELEMENTS];
-#pragma unroll
-        for (int element = 0; element < ELEMENTS; ++element) {
-            const int at = element * WARP;
-            const bool is_there = !AT_END || (at >= begin && at < end);
-            values[element] = is_there ? source[at * step] : T();
+        for (; tap < taps; ++tap) {
+            add_some_to_spread<1>(sums, source, filter, position - tap, call);
+            source -= step;
+            filter += filter_step;
         }
-#pragma unroll
-        for (int element = 0; element < ELEMENTS; ++element) {
-            const int at = element * WARP;
-            if (!AT_END || (at >= begin && at < end)) {
-                add_product(sums[element], values[element], factor);
-            }
-        }
-        source -= step;
-        filter += call.filter_steps[MAX_AXES - 1];
-        ++begin;
-        ++end;
-    }
-}
-
-// Goes along the last axis, where the filter is short, for elements that are WARP apart.
-template <int ELEMENTS, typename T>
-__device__ void add_short_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* filter,
-                                         Integer position, const Convolution& call) {
-    const Integer taps = call.taps[MAX_AXES - 1], points = call.points[MAX_AXES - 1];
-    const Integer step = call.from_steps[MAX_AXES - 1];
-    const T* source = from + position * step;
-    if (position < taps - 1 || position + (ELEMENTS - 1) * WARP >= points) {
-        add_each_tap_to_spread<true>(sums, source, filter, position, call, step);
-    } else if (step == 1) {
-        add_each_tap_to_spread<false>(sums, source, filter, position, call, 1);
-    } else {
-        add_each_tap_to_spread<false>(sums, source, filter, position, call, step);
     }
 }
 
@@ -262,9 +223,7 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
                 }
                 const T* from2 = from1 + point2 * call.from_steps[2];
                 const T* filter2 = filter1 + k * call.filter_steps[2];
-                if (SPREAD > 1 && ELEMENTS > TAPS) {
-                    add_short_line_to_spread(sums, from2, filter2, at[3], call);
-                } else if (SPREAD > 1) {
+                if (SPREAD > 1) {
                     add_line_to_spread(sums, from2, filter2, at[3], call);
                 } else {
                     add_line_to_neighbours(sums, from2, filter2, at[3], call, step);
@@ -325,13 +284,18 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
             to_offset += place_there * call.to[dim];
             from_offset += place_there * call.from[dim];
             filter_offset += place_there * call.filters[dim];
+            if (SPREAD > 1) {
+                // The result has one element along the other axes.
+                at[MAX_AXES - 1] = dim == call.rank - 1 ? place_there : at[MAX_AXES - 1];
+            } else {
 #pragma unroll
-            for (int axis = 0; axis < MAX_AXES; ++axis) {
-                at[axis] = dim == call.dims[axis] ? place_there : at[axis];
+                for (int axis = 0; axis < MAX_AXES; ++axis) {
+                    at[axis] = dim == call.dims[axis] ? place_there : at[axis];
+                }
             }
         }
         // SPREAD threads compute ELEMENTS * SPREAD elements in a row.
-        const Integer there = at[MAX_AXES - 1] % SPREAD;
+        const Integer there = static_cast<Integer>(static_cast<Count>(at[MAX_AXES - 1]) % SPREAD);
         const Integer start = (at[MAX_AXES - 1] - there) * ELEMENTS + there;
         at[MAX_AXES - 1] = start;
 #pragma unroll
@@ -346,11 +310,14 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
             join(sums, place, sharer, width, call);
         }
         if (sharer == 0 && index < call.count) {
-            T* target = static_cast<T*>(to) + to_offset + start * call.to_step;
+            const Integer to_step = SPREAD > 1 ? 1 : call.to_step;
+            T* target = static_cast<T*>(to) + to_offset + start * to_step;
+            const Integer most = ELEMENTS * SPREAD;
+            const int wanted = static_cast<int>(min(call.wanted - start, most));
 #pragma unroll
             for (int element = 0; element < ELEMENTS; ++element) {
-                if (start + element * SPREAD < call.wanted) {
-                    target[element * SPREAD * call.to_step] = sums[element];
+                if (element * SPREAD < wanted) {
+                    target[element * SPREAD * to_step] = sums[element];
                 }
             }
         }
@@ -366,11 +333,11 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
     }                                                                                            \
     extern "C" __global__ void convolve_spread_##name(void* to, const void* from,                \
                                                       Convolution call) {                        \
-        convolve<TAPS, WARP, T, Integer>(to, from, call);                                        \
+        convolve<4, WARP, T, Integer>(to, from, call);                                           \
     }                                                                                            \
     extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 8 ? 4 : 2)                \
         convolve_short_##name(void* to, const void* from, Convolution call) {                    \
-        convolve<2 * TAPS, WARP, T, Integer>(to, from, call);                                    \
+        convolve<8, WARP, T, Integer>(to, from, call);                                           \
     }                                                                                            \
     extern "C" __global__ void convolve_wide_##name(void* to, const void* from,                  \
                                                     Convolution call) {                          \

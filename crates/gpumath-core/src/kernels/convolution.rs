@@ -9,8 +9,9 @@ const MAX_AXES: usize = 4;
 /// Elements of the shortest line along the result's fastest dimension of which a thread computes
 /// several.
 const SHORTEST_SPREAD: i64 = 64;
-/// Most elements of a short filter.
+/// Most elements of a short filter, and more elements than this a line must have for it.
 const SHORT_FILTER: i64 = 8;
+const NARROW_LINE: i64 = 128;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
@@ -23,9 +24,10 @@ const MAX_STEP: u64 = 1 << 27;
 pub(crate) enum Along {
     /// One.
     Single,
-    /// Four that are a warp of 32 threads apart, where the axis is the result's fastest dimension.
+    /// Four that are a warp of 32 threads apart, where the axis is the result's fastest dimension
+    /// and the result has one element along the other axes.
     Spread,
-    /// Eight that are a warp apart, of a large result, where the filter is short along that axis.
+    /// Eight that are a warp apart, of a large result, where the filter is short.
     Short,
     /// Eight neighbours, where the axis is another dimension.
     Wide,
@@ -106,8 +108,11 @@ impl ConvolutionCall {
         ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
         let last = ordered[ordered.len() - 1];
         let elements: i64 = to.shape.iter().product();
-        let is_large = elements.cast_unsigned() >= 8 * BUSY_THREADS;
+        let is_large =
+            elements.cast_unsigned() >= 8 * BUSY_THREADS && to.shape[last] > NARROW_LINE;
+        let has_others = axes.iter().any(|&axis| axis != last && to.shape[axis] > 1);
         let along = match along(last) {
+            Along::Spread if has_others => Along::Single,
             Along::Spread if is_large && filter.shape[last] <= SHORT_FILTER => Along::Short,
             along => along,
         };
@@ -224,5 +229,11 @@ mod tests {
         let filter = layout(&[1, 7], &[7, 1]);
         let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
         assert_eq!((along, call.extents[1], call.sharers), (Along::Short, 64, 1));
+        // Rows that are too far apart for offsets of 32 bits are not gone along, nor are their
+        // elements spread.
+        let (to, from) = (layout(&[2, 300], &[300, 1]), layout(&[2, 300], &[1 << 40, 1]));
+        let filter = layout(&[2, 7], &[7, 1]);
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[0, 1], &[0, 3]).unwrap();
+        assert_eq!((along, call.dims), (Along::Single, [-1, -1, 0, 1]));
     }
 }

@@ -168,6 +168,14 @@ impl Route {
                 self.steps.extend(repair);
             }
             Way::Library => self.multiply_by_library(matrix, other, is_right, c, result)?,
+            Way::LibraryTransposed => {
+                let (matrix, other, c) =
+                    (matrix.transposed(), other.transposed(), c.map(Operand::transposed));
+                let result = result.clone().transposed();
+                let target = self.reserve(&result, Order::Columns);
+                self.multiply_by_library(matrix, other, !is_right, c, &target)?;
+                self.copy(&result, &target, Condition::Always)?;
+            }
         }
         Ok(())
     }

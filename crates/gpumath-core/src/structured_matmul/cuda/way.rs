@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::kernels::StructuredKernel;
 use crate::tensor::DType;
 
-/// A completed matrix may take one byte of so many of the GPU's memory.
+/// A completed matrix, or copies of the other operands, may take one byte of so many of the GPU's
+/// memory.
 const MOST_COMPLETED: usize = 16;
 
 /// Returns the bytes that a completed matrix may take.
@@ -26,6 +27,8 @@ pub(super) enum Way {
     Completed,
     /// By cuBLAS's functions, which compute the products of a batch one by one.
     Library,
+    /// By cuBLAS's function for the transposed product, which is copied to the result.
+    LibraryTransposed,
 }
 
 /// A product of a matrix of which one triangle is stored.
@@ -38,11 +41,8 @@ pub(super) struct HalfStored {
     other: i64,
     /// Number of products.
     batch: i64,
-    /// Whether all lines that cuBLAS reads begin at even elements.
-    are_lines_even: bool,
-    /// Whether lines of the result are short and a multiple of 8, for which cuBLAS's function for
-    /// triangles in double precision takes several times as long as for others.
-    are_lines_slow: bool,
+    /// Whether the matrix is the right factor for cuBLAS, whose results are in column-major order.
+    is_right: bool,
     /// Whether neighbours in the memory of the result are none in that of the matrix.
     is_matrix_across: bool,
 }
@@ -63,32 +63,34 @@ impl HalfStored {
             let [down, right] = operand.steps();
             right.unsigned_abs() <= down.unsigned_abs()
         });
-        let line = if is_right == is_result_in_rows { side } else { width };
         Some(Self {
             structure: matrix.structure,
             dtype,
             side,
             other: width,
             batch: result.layout.shape[..result.axis()].iter().product(),
-            are_lines_even: side % 2 == 0 && line % 2 == 0,
-            are_lines_slow: line < 48 && line % 8 == 0,
+            is_right: is_right != is_result_in_rows,
             is_matrix_across: is_matrix_in_rows != is_result_in_rows,
         })
     }
 
-    /// Chooses the way, where a completed matrix may take at most so many bytes, and the result may
-    /// overwrite what is added.
+    /// Chooses the way, where a completed matrix and other copies may take at most so many bytes
+    /// each, and the result may overwrite what is added.
     pub(super) fn way(self, most: usize, is_in_place: bool) -> Way {
+        let elements_of_copies = self.side.saturating_mul(self.other).saturating_mul(2 * self.batch);
+        let fits = |elements: i64| elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
+        if self.is_fast_transposed() && fits(elements_of_copies) {
+            return Way::LibraryTransposed;
+        }
         let is_fast_in_library = self.other > 1 && self.is_fast_in_library();
         if let Some(kernel) = self.kernel().filter(|_| !is_fast_in_library) {
             return Way::Kernel(kernel);
         }
         let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
-        let can_be_completed = elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
         // What is added in place is gone when columns of a triangle are computed again.
         let is_excluded = if self.is_triangular() { is_in_place } else { self.is_small() };
         let is_completed = !is_fast_in_library && !is_excluded;
-        if can_be_completed && is_completed {
+        if is_completed && fits(elements) {
             return Way::Completed;
         }
         if self.side <= 24 && self.work() <= 1 << 25 && !is_fast_in_library {
@@ -201,18 +203,56 @@ impl HalfStored {
         sides.contains(&side) && !is_short && self.work() <= most_work
     }
 
+    /// Whether cuBLAS's function for the transposed product, and the copies that this needs, take
+    /// less time than anything else. The functions of double precision take several times as long
+    /// for most right factors as for left ones.
+    fn is_fast_transposed(self) -> bool {
+        let Self { structure, dtype, side, other, batch, is_matrix_across, .. } = self;
+        if !self.is_right || self.is_fast_right_factor() {
+            return false;
+        }
+        let least = match (structure, dtype) {
+            (Structure::Triangular { .. }, DType::Float64) if batch > 1 => [[1700, 2]; 2],
+            (Structure::Triangular { .. }, DType::Float64) => [[1000, 16], [1700, 2]],
+            (Structure::Triangular { .. }, DType::Complex128) => [[1500, 65], [2500, 33]],
+            (_, DType::Float64) if batch == 1 && other <= 200 => [[1700, 2]; 2],
+            _ => return false,
+        };
+        // The transposed matrix of a Hermitian one is its conjugate, which would be copied.
+        let is_conjugate = matches!(structure, Structure::Hermitian(_)) && !is_matrix_across;
+        let is_even = side % 2 == 0 || dtype == DType::Complex128;
+        is_even && !is_conjugate && reaches(&least, side, other)
+    }
+
+    /// Whether cuBLAS multiplies by such a right factor in double precision as fast as by a left
+    /// one.
+    fn is_fast_right_factor(self) -> bool {
+        let Self { side, other, .. } = self;
+        let is_long = side >= 2000 && other % 4 == 0 || other >= 40 && other % 2 == 0;
+        self.dtype == DType::Float64 && if self.is_triangular() { is_long } else { other % 2 == 0 }
+    }
+
     /// Whether cuBLAS's function for a large matrix takes less time than a product of the completed
     /// one and than our kernels. It multiplies triangles half as often, but takes long to begin.
     fn is_fast_in_library(self) -> bool {
-        let Self { structure, dtype, side, other, batch, are_lines_even, .. } = self;
+        let Self { structure, dtype, side, other, batch, is_right, .. } = self;
         let work = side as f64 * side as f64 * other as f64;
+        let is_even = side % 2 == 0;
+        let is_slow = is_right && !self.is_fast_right_factor();
         // Sides, each with the fewest columns from which the function is fast.
-        let bounds: &[[i64; 2]] = match (self.is_triangular(), dtype) {
+        let least: &[[i64; 2]] = match (self.is_triangular(), dtype) {
+            (true, DType::Float64) if is_even && (batch == 1 || side >= 1700) => {
+                match is_right {
+                    _ if is_slow => &[],
+                    false => &[[480, 48], [1000, 8], [1200, 4], [1700, 2]],
+                    true => &[[480, 40], [2000, 4]],
+                }
+            }
             (true, _) if batch > 1 => {
                 let least = match dtype {
                     DType::Float32 => 1.2e10,
                     DType::Complex64 => 5e9,
-                    DType::Float64 if are_lines_even => 6e8,
+                    DType::Float64 if is_even && !is_slow => 6e8,
                     DType::Float64 => 1.6e9,
                     _ => 2e8,
                 };
@@ -220,11 +260,9 @@ impl HalfStored {
             }
             (true, DType::Float32) => return work >= 6e9,
             (true, DType::Complex64) => return work >= 2.5e9,
-            (true, DType::Float64) if self.are_lines_slow => &[],
-            (true, DType::Float64) if are_lines_even => &[[480, 48], [1160, 4], [2000, 2]],
             (true, DType::Float64) => return work >= 8e8,
             (true, _) => &[[600, 128], [700, 16], [1400, 3]],
-            (false, DType::Float64) if batch == 1 && are_lines_even && other <= 100 => {
+            (false, DType::Float64) if batch == 1 && is_even && !is_slow && other <= 100 => {
                 &[[1160, 8], [1430, 4], [2000, 2]]
             }
             (false, DType::Complex128) if batch == 1 && other <= 64 => {
@@ -235,6 +273,11 @@ impl HalfStored {
             }
             (false, _) => &[],
         };
-        bounds.iter().any(|&[least_side, least]| side >= least_side && other >= least)
+        reaches(least, side, other)
     }
+}
+
+/// Whether a side and its columns are as many as one of these pairs.
+fn reaches(pairs: &[[i64; 2]], side: i64, other: i64) -> bool {
+    pairs.iter().any(|&[least_side, least]| side >= least_side && other >= least)
 }

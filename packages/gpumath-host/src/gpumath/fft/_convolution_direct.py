@@ -35,10 +35,10 @@ _KERNEL_COSTS = {
     "complex128": _KernelCosts(0.50, 190),
 }
 _KERNEL_COSTS_OF_LINES = {
-    "float32": _KernelCosts(0.20, 57),
-    "float64": _KernelCosts(0.37, 82),
-    "complex64": _KernelCosts(0.37, 78),
-    "complex128": _KernelCosts(0.67, 117),
+    "float32": _KernelCosts(0.15, 29),
+    "float64": _KernelCosts(0.25, 60),
+    "complex64": _KernelCosts(0.29, 61),
+    "complex128": _KernelCosts(0.60, 109),
 }
 
 # Picoseconds for an element of the result to begin a line of the filter.
