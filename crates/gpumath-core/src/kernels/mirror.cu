@@ -4,8 +4,9 @@
 typedef long long Integer;
 typedef unsigned long long Count;
 
-// Side of the squares that blocks turn in shared memory, and rows of threads in a block.
-enum { SQUARE = 32, ROWS = 8 };
+// Threads of a block, and the sides of the squares that blocks turn in shared memory. Large squares
+// take less time for large matrices, because a thread loads more elements before it waits.
+enum { THREADS = 256, SQUARE = 32, LARGE_SQUARE = 64 };
 
 // What the other triangle has: the elements of the first one or their conjugates, or zeros, with
 // ones on the diagonal if it is not stored.
@@ -68,11 +69,12 @@ __device__ Element across_diagonal(Integer structure, Element value) {
 // A block reads a square of the stored triangle, and writes it to its place, and to the other side
 // of the diagonal what belongs there. On the diagonal itself, the square has elements that are not
 // stored, which do not count. The source may be the result.
-template <typename Element>
+template <unsigned SIDE, typename Element>
 __device__ void mirror(Element* results, const Element* sources, const Mirror& mirror) {
-    __shared__ Element shared[SQUARE][SQUARE + 1];
-    const unsigned column = threadIdx.x % SQUARE, row = threadIdx.x / SQUARE;
-    const Count squares = (mirror.side + SQUARE - 1) / SQUARE, side = mirror.side;
+    constexpr unsigned ROWS = THREADS / SIDE, PARTS = SIDE / ROWS;
+    __shared__ Element shared[SIDE][SIDE + 1];
+    const unsigned column = threadIdx.x % SIDE, row = threadIdx.x / SIDE;
+    const Count squares = (mirror.side + SIDE - 1) / SIDE, side = mirror.side;
     const Count all = squares * squares * mirror.matrices;
 #pragma unroll 1
     for (Count index = blockIdx.x; index < all; index += gridDim.x) {
@@ -83,15 +85,24 @@ __device__ void mirror(Element* results, const Element* sources, const Mirror& m
         }
         Element* to = results + matrix * side * side;
         const Element* from = sources + (Integer)matrix * mirror.next;
-        const Count top = SQUARE * (mirror.is_upper ? low : high);
-        const Count left = SQUARE * (mirror.is_upper ? high : low);
+        const Count top = SIDE * (mirror.is_upper ? low : high);
+        const Count left = SIDE * (mirror.is_upper ? high : low);
         const Count i = top + column;
+        // All are loaded before one is used.
+        Element values[PARTS];
 #pragma unroll
-        for (unsigned y = row; y < SQUARE; y += ROWS) {
+        for (unsigned part = 0; part < PARTS; ++part) {
+            const Count j = left + row + part * ROWS;
+            if (i < side && j < side) {
+                values[part] = from[(Integer)i * mirror.down + (Integer)j * mirror.right];
+            }
+        }
+#pragma unroll
+        for (unsigned part = 0; part < PARTS; ++part) {
+            const unsigned y = row + part * ROWS;
             const Count j = left + y;
             if (i < side && j < side) {
-                const Element value =
-                    from[(Integer)i * mirror.down + (Integer)j * mirror.right];
+                const Element value = values[part];
                 shared[y][column] = value;
                 if (low < high || (mirror.is_upper ? i <= j : i >= j)) {
                     to[i + j * side] = i == j ? on_diagonal(mirror.structure, value) : value;
@@ -100,8 +111,9 @@ __device__ void mirror(Element* results, const Element* sources, const Mirror& m
         }
         __syncthreads();
 #pragma unroll
-        for (unsigned y = row; y < SQUARE; y += ROWS) {
+        for (unsigned part = 0; part < PARTS; ++part) {
             // The element in row `left + column` of column `top + y`.
+            const unsigned y = row + part * ROWS;
             const Count i = left + column, j = top + y;
             if (i < side && j < side && (low < high || (mirror.is_upper ? i > j : i < j))) {
                 to[i + j * side] = across_diagonal(mirror.structure, shared[column][y]);
@@ -111,13 +123,16 @@ __device__ void mirror(Element* results, const Element* sources, const Mirror& m
     }
 }
 
-#define MIRROR(name, Element)                                                          \
-    extern "C" __global__ void __launch_bounds__(SQUARE* ROWS)                         \
+#define MIRROR(name, Element, SIDE)                                                    \
+    extern "C" __global__ void __launch_bounds__(THREADS)                              \
         mirror_##name(Element* to, const Element* from, Mirror arguments) {            \
-        mirror(to, from, arguments);                                                   \
+        mirror<SIDE>(to, from, arguments);                                             \
     }
 
-MIRROR(float32, float)
-MIRROR(float64, double)
-MIRROR(complex64, Complex<float>)
-MIRROR(complex128, Complex<double>)
+MIRROR(float32, float, SQUARE)
+MIRROR(float64, double, SQUARE)
+MIRROR(complex64, Complex<float>, SQUARE)
+MIRROR(complex128, Complex<double>, SQUARE)
+MIRROR(large_float32, float, LARGE_SQUARE)
+MIRROR(large_float64, double, LARGE_SQUARE)
+MIRROR(large_complex64, Complex<float>, LARGE_SQUARE)

@@ -10,8 +10,11 @@ use crate::tensor::DType;
 /// The kernels of `mirror.cu`.
 pub(super) const PTX: &str = concat!(include_str!("generated/mirror.ptx"), "\0");
 
-/// Side of the squares that blocks turn.
+/// Sides of the squares that blocks turn.
 const SQUARE: u64 = 32;
+const LARGE_SQUARE: u64 = 64;
+/// Elements of matrices from which large squares take less time.
+const LARGE: u64 = 3 << 20;
 
 /// What is known of a matrix, besides the triangle that is stored.
 #[derive(Clone, Copy, Debug)]
@@ -76,18 +79,22 @@ pub(crate) unsafe fn mirror(
     mirror: &Mirror,
     stream: StreamRef,
 ) -> Result<()> {
-    let name: &'static CStr = match dtype {
-        DType::Float32 => c"mirror_float32",
-        DType::Float64 => c"mirror_float64",
-        DType::Complex64 => c"mirror_complex64",
-        DType::Complex128 => c"mirror_complex128",
+    let is_large = mirror.side * mirror.side * mirror.matrices >= LARGE;
+    let (name, square): (&'static CStr, _) = match (dtype, is_large) {
+        (DType::Float32, false) => (c"mirror_float32", SQUARE),
+        (DType::Float64, false) => (c"mirror_float64", SQUARE),
+        (DType::Complex64, false) => (c"mirror_complex64", SQUARE),
+        (DType::Float32, true) => (c"mirror_large_float32", LARGE_SQUARE),
+        (DType::Float64, true) => (c"mirror_large_float64", LARGE_SQUARE),
+        (DType::Complex64, true) => (c"mirror_large_complex64", LARGE_SQUARE),
+        (DType::Complex128, _) => (c"mirror_complex128", SQUARE),
         _ => {
             return Err(Error::InvalidValue(format!(
                 "a matrix of {dtype} cannot be completed from a triangle"
             )));
         }
     };
-    let squares = mirror.side.div_ceil(SQUARE);
+    let squares = mirror.side.div_ceil(square);
     let blocks = squares * squares * mirror.matrices;
     if blocks == 0 {
         return Ok(());
@@ -105,7 +112,8 @@ mod tests {
 
     #[test]
     fn the_kernels_take_the_structure() {
-        for name in ["float32", "float64", "complex64", "complex128"] {
+        let large = ["large_float32", "large_float64", "large_complex64"];
+        for name in ["float32", "float64", "complex64", "complex128"].into_iter().chain(large) {
             let parameter = format!("mirror_{name}_param_2[{}]", size_of::<Mirror>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
