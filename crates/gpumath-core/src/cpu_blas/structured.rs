@@ -5,7 +5,10 @@
 //! never read, nor do their zeros count: an infinity in the other factor stays where a sum without
 //! that product has none.
 
+use std::cell::Cell;
 use std::ops::Range;
+
+use pulp::Arch;
 
 use super::blocks::Sum;
 use super::kernels::{multiply_add, multiply_run};
@@ -15,14 +18,16 @@ use super::run::Run;
 use super::structure::{Structure, Triangle};
 use super::structured_vector::MOST_OF_VECTOR;
 use super::tile::Product;
+use super::transpose::Mirroring;
 use crate::error::Result;
 use crate::memory::zeroed;
 use crate::parallel::ClaimedIndices;
 
 /// Most rows of a part on the diagonal that is copied. A copied triangle is small, because its
-/// zeros are multiplied too. A copied mirrored part is larger if it is used for many columns.
+/// zeros are multiplied too; twice as large if its elements have four bytes. A copied mirrored part
+/// is larger if it is used for many columns.
 const MOST_OF_TRIANGLE: usize = 32;
-const MOST_MIRRORED: usize = 32;
+const MOST_MIRRORED: usize = 64;
 const MOST_MIRRORED_FOR_MANY: usize = 128;
 const MANY_COLUMNS: usize = 128;
 
@@ -146,6 +151,7 @@ impl<T: Number> Sum<T> {
     fn most_copied(&self, structure: Structure, side: usize) -> usize {
         match structure {
             _ if self.are_columns_few(side) => 0,
+            Structure::Triangular { .. } if size_of::<T>() == 4 => 2 * MOST_OF_TRIANGLE,
             Structure::Triangular { .. } => MOST_OF_TRIANGLE,
             _ if self.columns >= MANY_COLUMNS => MOST_MIRRORED_FOR_MANY,
             _ => MOST_MIRRORED,
@@ -293,14 +299,18 @@ pub(super) unsafe fn expand<T: Number>(
     if !is_mirrored {
         return;
     }
+    if T::IS_REAL || !is_hermitian {
+        let is_lower = structure.triangle() == Some(Triangle::Lower);
+        let elements = Cell::from_mut(dense);
+        return Arch::new().dispatch(Mirroring { elements, side, is_lower });
+    }
     let all = dense.as_mut_ptr();
     for row in 0..side {
         for column in stored_of(row) {
             // SAFETY: there are `side` rows and columns.
             unsafe {
                 let element = *all.add(row * side + column);
-                *all.add(column * side + row) =
-                    if is_hermitian { element.conjugate() } else { element };
+                *all.add(column * side + row) = element.conjugate();
             }
         }
     }

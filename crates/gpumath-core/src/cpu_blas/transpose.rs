@@ -3,6 +3,7 @@
 //! Where the processor has AVX, several lines are read together, so that what is written are whole
 //! vectors.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::{array, slice};
@@ -194,6 +195,50 @@ impl<T: Number> WithSimd for Transposition<T> {
     }
 }
 
+/// Rows of the strips in which a triangle is copied to the other one.
+const STRIP: usize = 16;
+
+/// A copy of one triangle of a square matrix in C order to the other triangle.
+#[derive(Clone, Copy)]
+pub(super) struct Mirroring<'a, T> {
+    /// All elements of the matrix, of so many rows.
+    pub(super) elements: &'a Cell<[T]>,
+    pub(super) side: usize,
+    /// Whether the lower triangle is the one that is copied.
+    pub(super) is_lower: bool,
+}
+
+impl<T: Number> WithSimd for Mirroring<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { elements, side, is_lower } = self;
+        let elements = elements.as_slice_of_cells();
+        let first = elements.as_ptr() as usize;
+        let at = |row: usize, column: usize| first + (row * side + column) * size_of::<T>();
+        let steps = [side as isize, 1];
+        for start in (0..side).step_by(STRIP) {
+            let end = (start + STRIP).min(side);
+            let beside = if is_lower { 0..start } else { end..side };
+            let [from, to] = [at(start, beside.start), at(beside.start, start)]
+                .map(|first| Matrix { first, steps, is_conjugated: false });
+            // SAFETY: both are parts of the matrix, which have no element in common.
+            let strip =
+                unsafe { Transposition::<T>::of(from, to.transposed(), end - start, beside.len()) };
+            if let Some(strip) = strip {
+                strip.with_simd(simd);
+            }
+            for row in start..end {
+                let stored = if is_lower { start..row } else { row + 1..end };
+                for column in stored {
+                    elements[column * side + row].set(elements[row * side + column].get());
+                }
+            }
+        }
+    }
+}
+
 /// Blocks of which each line is a half of a vector.
 #[cfg(target_arch = "x86_64")]
 mod avx {
@@ -299,6 +344,38 @@ mod tests {
                     let expected =
                         if line < lines { from[line * from_step + place] } else { T::ZERO };
                     assert_eq!(value, expected, "{lines} lines of {length}, {gaps:?}, at {index}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_triangle_becomes_the_other_one() {
+        for side in [1, 2, 15, 16, 17, 33, 50] {
+            for is_lower in [false, true] {
+                for arch in [Arch::Scalar, Arch::new()] {
+                    let stored =
+                        |row: usize, column: usize| row == column || (row > column) == is_lower;
+                    let number = |row: usize, column: usize| (side * row + column) as f32;
+                    let mut elements: Vec<f32> = (0..side * side)
+                        .map(|index| (index / side, index % side))
+                        .map(
+                            |(row, column)| {
+                                if stored(row, column) { number(row, column) } else { f32::NAN }
+                            },
+                        )
+                        .collect();
+                    let cells = Cell::from_mut(&mut elements[..]);
+                    arch.dispatch(Mirroring { elements: cells, side, is_lower });
+                    for (index, &value) in elements.iter().enumerate() {
+                        let (row, column) = (index / side, index % side);
+                        let expected = if stored(row, column) {
+                            number(row, column)
+                        } else {
+                            number(column, row)
+                        };
+                        assert_eq!(value, expected, "{side}, {is_lower}, at {row}, {column}");
+                    }
                 }
             }
         }

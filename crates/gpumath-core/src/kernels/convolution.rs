@@ -108,8 +108,7 @@ impl ConvolutionCall {
         ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
         let last = ordered[ordered.len() - 1];
         let elements: i64 = to.shape.iter().product();
-        let is_large =
-            elements.cast_unsigned() >= 8 * BUSY_THREADS && to.shape[last] > NARROW_LINE;
+        let is_large = elements.cast_unsigned() >= 8 * BUSY_THREADS && to.shape[last] > NARROW_LINE;
         let has_others = axes.iter().any(|&axis| axis != last && to.shape[axis] > 1);
         let along = match along(last) {
             Along::Spread if has_others => Along::Single,

@@ -77,7 +77,8 @@ impl HalfStored {
     /// Chooses the way, where a completed matrix and other copies may take at most so many bytes
     /// each, and the result may overwrite what is added.
     pub(super) fn way(self, most: usize, is_in_place: bool) -> Way {
-        let elements_of_copies = self.side.saturating_mul(self.other).saturating_mul(2 * self.batch);
+        let elements_of_copies =
+            self.side.saturating_mul(self.other).saturating_mul(2 * self.batch);
         let fits = |elements: i64| elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
         if self.is_fast_transposed() && fits(elements_of_copies) {
             return Way::LibraryTransposed;
@@ -241,13 +242,11 @@ impl HalfStored {
         let is_slow = is_right && !self.is_fast_right_factor();
         // Sides, each with the fewest columns from which the function is fast.
         let least: &[[i64; 2]] = match (self.is_triangular(), dtype) {
-            (true, DType::Float64) if is_even && (batch == 1 || side >= 1700) => {
-                match is_right {
-                    _ if is_slow => &[],
-                    false => &[[480, 48], [1000, 8], [1200, 4], [1700, 2]],
-                    true => &[[480, 40], [2000, 4]],
-                }
-            }
+            (true, DType::Float64) if is_even && (batch == 1 || side >= 1700) => match is_right {
+                _ if is_slow => &[],
+                false => &[[480, 48], [1000, 8], [1200, 4], [1700, 2]],
+                true => &[[480, 40], [2000, 4]],
+            },
             (true, _) if batch > 1 => {
                 let least = match dtype {
                     DType::Float32 => 1.2e10,
