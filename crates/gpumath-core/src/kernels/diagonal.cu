@@ -37,7 +37,8 @@ __device__ void multiply_lines(Element* result, const Element* a, const Element*
 #pragma unroll 1
     for (Count index = blockIdx.x; index < all; index += gridDim.x) {
         Integer at[OPERANDS] = {};
-        const Count place = find_entry(at, index, high * wide, product), down = place / wide;
+        const Count place = find_entry(at, index, high * wide, product);
+        const Count down = quotient(place, wide);
         const Integer top = (down * WARPS + threadIdx.x / TILE) * LINES;
         const Integer left = (place - down * wide) * (RUNS * TILE) + threadIdx.x % TILE;
         const int there = (int)min(length - left, (Integer)(RUNS * TILE));
@@ -97,11 +98,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // A block reads a square of `b` along its memory, and writes one of the result along its memory:
 // one is in the order of rows and the other one in that of columns, and the threads exchange what
-// they have read.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    diagonal_squares(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
-                     Product product) {
-    __shared__ ELEMENT square[TILE][TILE + 1];
+// they have read. All elements of a thread are loaded before one is used.
+template <typename Element>
+__device__ void multiply_squares(Element* result, const Element* a, const Element* b,
+                                 const Element* c, const Product& product) {
+    constexpr int PARTS = TILE / WARPS;
+    __shared__ Element square[TILE][TILE + 1];
     const int lane = threadIdx.x % TILE, warp = threadIdx.x / TILE;
     const bool is_read_along_rows = is_along(product, 1, 1);
     const bool is_written_along_rows = product.is_along_rows != 0;
@@ -111,38 +113,68 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (Count index = blockIdx.x; index < all; index += gridDim.x) {
         Integer at[OPERANDS] = {};
         const Count place = find_entry(at, index, high * wide, product);
-        const Count down = place / wide;
+        const Count down = quotient(place, wide);
         const Integer top = TILE * down, left = TILE * (place - down * wide);
         const int rows = (int)min((Integer)product.rows - top, (Integer)TILE);
         const int columns = (int)min((Integer)product.columns - left, (Integer)TILE);
-        ELEMENT values[TILE / WARPS];
+        // Where the first element of a thread is, and how many it has, if lanes go along rows or
+        // along columns.
+        const auto start_of = [&](int operand, bool is_along_rows) {
+            const int row = is_along_rows ? warp : lane, column = is_along_rows ? lane : warp;
+            return place_of(product, operand, at, top + row, left + column);
+        };
+        const auto count_of = [&](bool is_along_rows) {
+            const bool is_there = lane < (is_along_rows ? columns : rows);
+            return is_there ? ((is_along_rows ? rows : columns) - warp + WARPS - 1) / WARPS : 0;
+        };
+        const auto step_of = [&](int operand, bool is_along_rows) {
+            return WARPS * product.steps[operand][is_along_rows ? 0 : 1];
+        };
+        const Element* source = b + start_of(1, is_read_along_rows);
+        const Element* diagonal = a + product.start + at[0] +
+                                  (top + (is_read_along_rows ? warp : lane)) * product.steps[0][0];
+        const Integer diagonal_step = is_read_along_rows ? step_of(0, true) : 0;
+        Element values[PARTS], factors[PARTS];
+        int count = count_of(is_read_along_rows);
 #pragma unroll
-        for (int i = 0; i < TILE / WARPS; ++i) {
-            const int across = warp + i * WARPS;
-            const int row = is_read_along_rows ? across : lane;
-            const int column = is_read_along_rows ? lane : across;
-            if (row < rows && column < columns) {
-                values[i] = scaled(a, b, at, top + row, left + column, product);
+        for (int part = 0; part < PARTS; ++part) {
+            if (part < count) {
+                values[part] = *source;
+                factors[part] = *diagonal;
             }
+            source += step_of(1, is_read_along_rows);
+            diagonal += diagonal_step;
         }
 #pragma unroll
-        for (int i = 0; i < TILE / WARPS; ++i) {
-            square[warp + i * WARPS][lane] = values[i];
+        for (int part = 0; part < PARTS; ++part) {
+            square[warp + part * WARPS][lane] =
+                conjugate_if(product.is_a_conjugated, factors[part]) *
+                conjugate_if(product.is_b_conjugated, values[part]);
         }
         __syncthreads();
+        count = count_of(is_written_along_rows);
+        Element* target = result + start_of(3, is_written_along_rows);
+        Element alpha, beta;
+        set(alpha, product.alpha);
+        set(beta, product.beta);
 #pragma unroll
-        for (int i = 0; i < TILE / WARPS; ++i) {
-            values[i] = square[lane][warp + i * WARPS];
+        for (int part = 0; part < PARTS; ++part) {
+            if (part < count) {
+                Element value = alpha * square[lane][warp + part * WARPS];
+                if (product.has_addend) {
+                    value = value + beta * c[start_of(2, is_written_along_rows) +
+                                             part * step_of(2, is_written_along_rows)];
+                }
+                *target = value;
+            }
+            target += step_of(3, is_written_along_rows);
         }
         __syncthreads();
-#pragma unroll
-        for (int i = 0; i < TILE / WARPS; ++i) {
-            const int across = warp + i * WARPS;
-            const int row = is_written_along_rows ? across : lane;
-            const int column = is_written_along_rows ? lane : across;
-            if (row < rows && column < columns) {
-                write(result, c, at, top + row, left + column, values[i], product);
-            }
-        }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, sizeof(ELEMENT) <= 8 ? 6 : 4)
+    diagonal_squares(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
+                     Product product) {
+    multiply_squares(result, a, b, c, product);
 }

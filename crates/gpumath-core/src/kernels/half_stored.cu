@@ -30,7 +30,7 @@ __device__ void multiply_few(Element* result, const Element* a, const Element* b
     for (Count index = blockIdx.x; index < all; index += gridDim.x) {
         Integer at[OPERANDS] = {};
         const Count place = find_entry(at, index, high * wide, product);
-        const Count down = place / wide;
+        const Count down = quotient(place, wide);
         // Blocks with the most to do begin first.
         const Integer top = FEW_ROWS * (product.stored == UPPER ? down : high - 1 - down);
         const Integer left = COLUMNS * (place - down * wide);

@@ -110,9 +110,17 @@ __device__ void add_entry(Integer* at, Index entry, const Product& product) {
     }
 }
 
+// Divides. With 32 bits this takes a fraction of the time.
+__device__ Count quotient(Count dividend, Count divisor) {
+    if (((dividend | divisor) >> 32) == 0) {
+        return static_cast<unsigned>(dividend) / static_cast<unsigned>(divisor);
+    }
+    return dividend / divisor;
+}
+
 // Finds the entry that a block computes and the number of the block in it, of so many blocks.
 __device__ Count find_entry(Integer* at, Count index, Count blocks, const Product& product) {
-    const Count entry = index / blocks;
+    const Count entry = quotient(index, blocks);
     add_entry(at, entry, product);
     return index - entry * blocks;
 }
