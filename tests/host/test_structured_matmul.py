@@ -165,6 +165,17 @@ def test_batches_of_structures(execution: str, dtype: str) -> None:
             check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), side)
 
 
+@pytest.mark.parametrize("kind", KINDS[2:], ids=str)
+def test_many_matrices_times_vectors(execution: str, kind: Kind) -> None:
+    rng = np.random.default_rng()
+    dtype, side = str(rng.choice(DTYPES)), int(rng.integers(1, 60))
+    a = kind.stored(rng, (300, side, side), dtype, str(rng.choice(ORDERS)))
+    b = matrix(rng, (300, side, 1), dtype, str(rng.choice(ORDERS)))
+    whole = kind.whole(a)
+    result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)
+    check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), side)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_lists_of_products(execution: str, dtype: str) -> None:
     rng = np.random.default_rng()
@@ -311,6 +322,7 @@ def test_nan_and_infinity_pass_as_in_numpy(execution: str, size: tuple[int, int,
 
 @pytest.mark.parametrize("shape", [
     (600, 3), (300, 70), (5, 33, 9), (3, 200, 40), (130, 1), (70, 80), (150, 90), (30, 40, 5),
+    (250, 30, 1),
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS[6:10], ids=str)
 def test_an_infinity_stays_in_its_rows(execution: str, kind: Kind, shape: tuple[int, ...]) -> None:

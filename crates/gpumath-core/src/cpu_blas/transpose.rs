@@ -374,7 +374,8 @@ mod tests {
                         } else {
                             number(column, row)
                         };
-                        assert_eq!(value, expected, "{side}, {is_lower}, at {row}, {column}");
+                        let bits = [value, expected].map(f32::to_bits);
+                        assert_eq!(bits[0], bits[1], "{side}, {is_lower}, at {row}, {column}");
                     }
                 }
             }

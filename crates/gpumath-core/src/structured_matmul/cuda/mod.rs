@@ -6,8 +6,9 @@
 //! transposed) is copied in the workspace by kernels of ours; two factors with a structure become
 //! one that is completed; products by diagonal matrices, and those of one stored triangle that are
 //! small or have few columns, are one kernel of ours; most others of one triangle are completed,
-//! because cuBLAS takes longer for it than for a general product; and `beta`, which cuBLAS's
-//! function for triangular matrices lacks, its sum of matrices adds.
+//! because cuBLAS takes longer for it than for a general product, or computed as the transposed
+//! product, where its function is faster for a left factor than for a right one; and `beta`, which
+//! its function for triangular matrices lacks, its sum of matrices adds.
 
 mod calls;
 mod completion;

@@ -125,6 +125,9 @@ impl HalfStored {
     fn kernel(self) -> Option<StructuredKernel> {
         let Self { dtype, side, other, batch, .. } = self;
         let (is_batch, is_triangular) = (batch > 1, self.is_triangular());
+        if other == 1 && self.are_vectors_many() {
+            return Some(StructuredKernel::Elements);
+        }
         if other == 1 || self.are_columns_few() {
             return Some(StructuredKernel::FewColumns);
         }
@@ -150,6 +153,22 @@ impl HalfStored {
         };
         let longest = if is_triangular { 64 } else { 24 };
         (side <= longest && self.work() <= most).then_some(StructuredKernel::Elements)
+    }
+
+    /// Whether a batch of single columns takes less time with a thread for each element than with
+    /// a warp for each row.
+    fn are_vectors_many(self) -> bool {
+        let (least_batch, most_side) = match (self.is_triangular(), self.dtype) {
+            (true, DType::Float32) => (75, 500),
+            (true, DType::Float64) => (145, 250),
+            (true, DType::Complex64) => (90, 250),
+            (true, _) => (215, 130),
+            (false, DType::Float32) => (120, 400),
+            (false, DType::Float64) => (200, 200),
+            (false, DType::Complex64) => (150, 270),
+            (false, _) => (270, 100),
+        };
+        self.side <= 8 || (self.batch >= least_batch && self.side <= most_side)
     }
 
     /// Whether there are so few columns that the kernel for them takes the least time. It reads the
