@@ -8,6 +8,7 @@
 mod elements;
 mod epilog;
 mod in_place;
+mod vector_gelu;
 
 use std::num::NonZeroUsize;
 
