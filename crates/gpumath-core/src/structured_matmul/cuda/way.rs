@@ -227,21 +227,20 @@ impl HalfStored {
     /// less time than anything else. The functions of double precision take several times as long
     /// for most right factors as for left ones.
     fn is_fast_transposed(self) -> bool {
-        let Self { structure, dtype, side, other, batch, is_matrix_across, .. } = self;
+        let Self { dtype, side, other, batch, .. } = self;
         if !self.is_right || self.is_fast_right_factor() {
             return false;
         }
-        let least = match (structure, dtype) {
-            (Structure::Triangular { .. }, DType::Float64) if batch > 1 => [[1700, 2]; 2],
-            (Structure::Triangular { .. }, DType::Float64) => [[1000, 16], [1700, 2]],
-            (Structure::Triangular { .. }, DType::Complex128) => [[1500, 65], [2500, 33]],
-            (_, DType::Float64) if batch == 1 && other <= 200 => [[1700, 2]; 2],
-            _ => return false,
+        // Sides, each with the fewest columns from which this is so.
+        let least: &[[i64; 2]] = match (self.is_triangular(), dtype) {
+            (true, DType::Float64) if batch == 1 => &[[1000, 16], [1700, 2]],
+            (true, DType::Float64) => &[[1700, 2]],
+            (true, DType::Complex128) => &[[1500, 65], [2500, 33]],
+            (false, DType::Float64) if batch == 1 && other <= 200 => &[[1700, 2]],
+            _ => &[],
         };
-        // The transposed matrix of a Hermitian one is its conjugate, which would be copied.
-        let is_conjugate = matches!(structure, Structure::Hermitian(_)) && !is_matrix_across;
         let is_even = side % 2 == 0 || dtype == DType::Complex128;
-        is_even && !is_conjugate && reaches(&least, side, other)
+        is_even && reaches(least, side, other)
     }
 
     /// Whether cuBLAS multiplies by such a right factor in double precision as fast as by a left
