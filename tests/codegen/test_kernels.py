@@ -45,7 +45,7 @@ def names(name: str) -> set[str]:
             kind += "_epilog"
             text = re.sub(r"^#if !HAS_EPILOG\n.*?^#endif", "", text, flags=re.MULTILINE | re.DOTALL)
         return {f"{way}_{kind}" for way in re.findall(r"^KERNEL\((\w+),", text, re.MULTILINE)}
-    start = r"^extern \"C\" __global__ void (?:__launch_bounds__\(\w+\)\s+)?(\w+)\("
+    start = r"^extern \"C\" __global__ void (?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)\("
     found = {*re.findall(start, text, re.MULTILINE)}
     macros = re.findall(r"^#define ([A-Z]+)\(.*\\\n((?:.*\\\n)*)", text, re.MULTILINE)
     for macro, body in macros:
