@@ -212,8 +212,8 @@ unsafe fn write_bit(byte: usize, row: usize, is_set: bool) {
 }
 
 /// The square root of 2/π, and the factor of the cube, of the approximation of GELU.
-pub(super) const SLOPE: f64 = 0.797_884_560_802_865_4;
-pub(super) const CUBE: f64 = 0.044_715;
+const SLOPE: f64 = 0.797_884_560_802_865_4;
+const CUBE: f64 = 0.044_715;
 
 /// Where exp(x) is less than what 1 has room for.
 const SMALLEST: f64 = -40.0;

@@ -1,14 +1,10 @@
 //! Epilogs that change the result of a product and nothing else: it is computed where it belongs,
 //! and changed there.
 
-#![expect(clippy::inline_always, reason = "vector code is compiled for the processor's features")]
-
 use std::num::NonZeroUsize;
 
-use pulp::{Arch, Simd, WithSimd};
-
 use super::elements::Elements;
-use super::vector_gelu::gelu;
+use super::epilog::gelu;
 use super::{Geometry, MatmulArguments, MatmulProblem, Matrix};
 use crate::cpu_blas::Number;
 use crate::error::Result;
@@ -84,102 +80,48 @@ unsafe fn change<T: Number>(
                 let (row, column) = if by_columns { (0, line) } else { (line, 0) };
                 let first = result.entry(entry).address(row, column) as *mut T;
                 let bias = bias.map(|bias| bias.entry(entry).address(row, 0) as *const T);
-                let bias = bias.map(|bias| (bias, if by_columns { bias_step as isize } else { 0 }));
-                let line = Line { first, step: step as isize, length, bias, function };
                 // SAFETY: the caller guarantees that the memory is valid, and one thread alone has
                 // this line.
-                unsafe { line.change() };
+                unsafe {
+                    match bias {
+                        None => change_line(first, step, length, |_, x| function(x)),
+                        Some(bias) if by_columns => change_line(first, step, length, |index, x| {
+                            let bias = bias.offset(index as isize * bias_step as isize);
+                            function(x + bias.read_unaligned())
+                        }),
+                        Some(bias) => {
+                            let bias = bias.read_unaligned();
+                            change_line(first, step, length, |_, x| function(x + bias));
+                        }
+                    }
+                }
             }
         }
         Ok(())
     })
 }
 
-/// Elements that are changed at a time.
-const BLOCK: usize = 64;
-
-/// Elements that a bias is added to, and then a function applied.
-struct Line<T, F> {
+/// Changes the elements of a line.
+///
+/// # Safety
+/// They may be read and written, by this thread alone.
+unsafe fn change_line<T: Number>(
     first: *mut T,
-    step: isize,
+    step: i64,
     length: usize,
-    /// Its first element, and the step to the next.
-    bias: Option<(*const T, isize)>,
-    function: F,
-}
-
-impl<T: Number, F: Fn(T) -> T> Line<T, F> {
-    /// Changes them, with all instructions that the processor has.
-    ///
-    /// # Safety
-    /// They may be read and written, by this thread alone, and the bias read.
-    unsafe fn change(self) {
-        Arch::new().dispatch(self);
-    }
-}
-
-impl<T: Number, F: Fn(T) -> T> WithSimd for Line<T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { first, step, length, bias, function } = self;
-        for start in (0..length).step_by(BLOCK) {
-            // The compiler makes vectors of elements in a place of their own.
-            let mut block = [T::ZERO; BLOCK];
-            let block = &mut block[..BLOCK.min(length - start)];
-            // SAFETY: the caller of `change` guarantees the memory.
-            unsafe {
-                let first = first.offset(start as isize * step);
-                read(block, first, step);
-                if let Some((bias, step)) = bias {
-                    let mut addends = [T::ZERO; BLOCK];
-                    read(&mut addends[..block.len()], bias.offset(start as isize * step), step);
-                    for (value, bias) in block.iter_mut().zip(addends) {
-                        *value = *value + bias;
-                    }
-                }
-                for value in &mut *block {
-                    *value = function(*value);
-                }
-                write(block, first, step);
-            }
+    function: impl Fn(usize, T) -> T,
+) {
+    let change = |index: usize, step: isize| {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let at = first.offset(index as isize * step);
+            at.write_unaligned(function(index, at.read_unaligned()));
         }
-    }
-}
-
-/// Reads a block of elements that are `step` apart.
-///
-/// # Safety
-/// They are in memory that is valid for reads.
-#[inline(always)]
-unsafe fn read<T: Number>(block: &mut [T], from: *const T, step: isize) {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        if let (1, Ok(whole)) = (step, <&mut [T; BLOCK]>::try_from(&mut *block)) {
-            *whole = from.cast::<[T; BLOCK]>().read_unaligned();
-            return;
-        }
-        for (index, value) in block.iter_mut().enumerate() {
-            *value = from.offset(index as isize * step).read_unaligned();
-        }
-    }
-}
-
-/// Writes a block, likewise.
-///
-/// # Safety
-/// The elements are in memory that nothing else uses.
-#[inline(always)]
-unsafe fn write<T: Number>(block: &[T], to: *mut T, step: isize) {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        if let (1, Ok(whole)) = (step, <&[T; BLOCK]>::try_from(block)) {
-            to.cast::<[T; BLOCK]>().write_unaligned(*whole);
-            return;
-        }
-        for (index, &value) in block.iter().enumerate() {
-            to.offset(index as isize * step).write_unaligned(value);
-        }
+    };
+    if step == 1 {
+        // Neighbours become vectors.
+        (0..length).for_each(|index| change(index, 1));
+    } else {
+        (0..length).for_each(|index| change(index, step as isize));
     }
 }

@@ -8,7 +8,6 @@
 mod elements;
 mod epilog;
 mod in_place;
-mod vector_gelu;
 
 use std::num::NonZeroUsize;
 
