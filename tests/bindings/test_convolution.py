@@ -124,6 +124,42 @@ def test_short_filters_along_lines_of_large_arrays(xp: Any, dtype: str, taps: in
         assert errors.max(initial=0) <= DTYPES[dtype] * np.abs(x).max() * taps
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("points", "taps"),
+    [
+        ((8001, 9), (1, 4)),
+        ((5003, 31), (1, 7)),
+        ((3, 2777, 65), (1, 1, 3)),
+        ((3001, 13, 14), (1, 3, 3)),
+        ((1003, 200, 3), (1, 2, 2)),
+        ((20_001, 3, 3, 3), (1, 2, 2, 2)),
+    ],
+)
+def test_many_short_lines_and_images(
+    xp: Any, dtype: str, points: tuple[int, ...], taps: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng()
+    x, h = drawn(rng, [2 * points[0], *points[1:]], dtype), drawn(rng, list(taps), dtype)
+    h.flat[-1] = np.inf
+    operand = xp.asarray(x)[::-2]
+    axes = [axis for axis, count in enumerate(taps) if count > 1]
+    # The first elements are without the last one of the filter.
+    starts = [int(rng.integers(max(count - 1, 1))) for count in taps]
+    found = on_host(core.convolve(operand, xp.asarray(h), axes, starts, list(points)))
+    whole = np.zeros([n + count - 1 for n, count in zip(points, taps, strict=True)], complex)
+    with np.errstate(invalid="ignore"):
+        for place, tap in np.ndenumerate(h):
+            part = tuple(slice(at, at + n) for at, n in zip(place, points, strict=True))
+            whole[part] += x[::-2] * tap
+    wanted = whole[tuple(slice(at, at + n) for at, n in zip(starts, points, strict=True))]
+    wanted = wanted if dtype.startswith("complex") else wanted.real
+    is_finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(np.isfinite(found), is_finite)
+    assert is_finite.any()
+    np.testing.assert_allclose(found[is_finite], wanted[is_finite], rtol=0, atol=DTYPES[dtype])
+
+
 def test_one_element_is_broadcast_to_none(xp: Any) -> None:
     for x, h in (((1, 4), (0, 2)), ((0, 4), (1, 2))):
         operands = xp.ones(x), xp.ones(h)

@@ -44,12 +44,13 @@ impl<T: Number> Panel<T> {
         // the processor busy and as there are registers for.
         // SAFETY: there is a row left.
         unsafe {
-            while (V == 1 || has_registers) && top + 4 < self.rows {
+            while (V == 1 || (V < 4 && has_registers)) && top + 4 < self.rows {
                 self.compute_tile::<S, V, 8, 1, FULL>(simd, top);
                 top += 8;
             }
-            // Seven or eight rows are four and four.
-            while V == 2 && !has_registers && matches!(self.rows.saturating_sub(top), 5 | 6 | 9..) {
+            // Six rows at a time; seven or eight are four and four.
+            let has_six = V == 4 || (V == 2 && !has_registers);
+            while has_six && matches!(self.rows.saturating_sub(top), 5 | 6 | 9..) {
                 self.compute_tile::<S, V, 6, 1, FULL>(simd, top);
                 top += 6;
             }

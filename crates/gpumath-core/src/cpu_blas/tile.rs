@@ -58,7 +58,7 @@ const DEPTH_AT_ONCE: usize = 256;
 const PANEL: usize = 128;
 
 /// Vectors of a row whose sums are computed together, at most.
-pub(super) const MOST_VECTORS: usize = 3;
+pub(super) const MOST_VECTORS: usize = 4;
 
 /// Bytes of half of the longest vector.
 const HALF: usize = 32;
@@ -291,17 +291,18 @@ impl<T: Number> Tiles<'_, T> {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let columns = self.product.shape[1];
         // The sums of three vectors and four rows would leave too few of 16 registers.
-        let has_three = !has_few_registers::<S>();
+        let has_registers = !has_few_registers::<S>();
         let mut left = 0;
         while left < columns {
             let vectors = (columns - left).div_ceil(lanes);
-            // Four vectors are two and two, not three and one.
             left += lanes
                 * match vectors {
                     // Sums of complex numbers need more registers each.
                     _ if !T::IS_REAL => self.compute_panel::<S, 1>(simd, left),
                     1 => self.compute_panel::<S, 1>(simd, left),
-                    3 | 5.. if has_three => self.compute_panel::<S, MOST_VECTORS>(simd, left),
+                    // Not three and one.
+                    4 if has_registers => self.compute_panel::<S, MOST_VECTORS>(simd, left),
+                    3.. if has_registers => self.compute_panel::<S, 3>(simd, left),
                     _ => self.compute_panel::<S, 2>(simd, left),
                 };
         }

@@ -6,13 +6,13 @@
 // most elements of the source once for several products. Where that leaves a GPU with few threads,
 // several threads share the lines of the filter for the same elements. Along the fastest dimension
 // alone, a thread computes several elements that are WARP apart, so that it loads each element of
-// the filter once for all of them; more elements of large results if the filter is short.
+// the filter once for all of them; more elements of large results if the filter is short. Where the
+// lines are short and many, it computes one element of each of several lines.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
-// For neighbours, TAPS elements of the filter are taken at a time.
-enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4, THREADS = 256, WARP = 32 };
+enum { MAX_RANK = 48, MAX_AXES = 4, THREADS = 256, WARP = 32 };
 
 // Has a counterpart in kernels/convolution.rs. Unused axes come first, and have one element each.
 // A thread computes its elements along the last axis.
@@ -69,19 +69,35 @@ __device__ void add(Complex<Real>& sum, Complex<Real> value) {
     sum.imaginary += value.imaginary;
 }
 
+// Which elements of the source, counted from one of them along the last axis, are there. Limits of
+// 32 bits take less time.
+struct Limits {
+    int begin, end;
+
+    __device__ Limits(Integer position, const Convolution& call) {
+        const Integer far = 1 << 30;
+        begin = static_cast<int>(min(max(-position, -far), far));
+        end = static_cast<int>(min(max(call.points[MAX_AXES - 1] - position, -far), far));
+    }
+
+    __device__ bool include(int at) const {
+        return at >= begin && at < end;
+    }
+};
+
 // Adds the products with TAPS elements of a line of the filter, from its element `tap` on, to the
 // sums of the ELEMENTS elements from `position` of the full convolution on. At an end of the
 // source, a product is left out if its element is not there.
-template <int ELEMENTS, bool AT_END, typename T, typename Step>
+template <int ELEMENTS, int TAPS, bool AT_END, typename T, typename Step>
 __device__ void add_taps(T (&sums)[ELEMENTS], const T* from, const T* filter, Integer position,
                          Integer tap, const Convolution& call, Step step) {
-    const Integer first = position - tap - (TAPS - 1), points = call.points[MAX_AXES - 1];
+    const Integer first = position - tap - (TAPS - 1);
+    const Limits limits(first, call);
     const T* source = from + first * static_cast<Integer>(step);
     T values[ELEMENTS + TAPS - 1];
 #pragma unroll
     for (int i = 0; i < ELEMENTS + TAPS - 1; ++i) {
-        const bool is_there = !AT_END || (first + i >= 0 && first + i < points);
-        values[i] = is_there ? source[i * step] : T();
+        values[i] = !AT_END || limits.include(i) ? source[i * step] : T();
     }
 #pragma unroll
     for (int i = 0; i < TAPS; ++i) {
@@ -90,7 +106,7 @@ __device__ void add_taps(T (&sums)[ELEMENTS], const T* from, const T* filter, In
 #pragma unroll
             for (int element = 0; element < ELEMENTS; ++element) {
                 const int at = element + TAPS - 1 - i;
-                if (!AT_END || (first + at >= 0 && first + at < points)) {
+                if (!AT_END || limits.include(at)) {
                     add_product(sums[element], values[at], factor);
                 }
             }
@@ -99,7 +115,7 @@ __device__ void add_taps(T (&sums)[ELEMENTS], const T* from, const T* filter, In
 }
 
 // Goes along the last axis, for neighbours.
-template <int ELEMENTS, typename T, typename Step>
+template <int ELEMENTS, int TAPS, typename T, typename Step>
 __device__ void add_line_to_neighbours(T (&sums)[ELEMENTS], const T* from, const T* filter,
                                        Integer position, const Convolution& call, Step step) {
     const Integer taps = call.taps[MAX_AXES - 1], points = call.points[MAX_AXES - 1];
@@ -107,9 +123,9 @@ __device__ void add_line_to_neighbours(T (&sums)[ELEMENTS], const T* from, const
     for (Integer tap = 0; tap < taps; tap += TAPS) {
         const Integer first = position - tap - (TAPS - 1);
         if (first >= 0 && first + ELEMENTS + TAPS - 1 <= points) {
-            add_taps<ELEMENTS, false>(sums, from, filter, position, tap, call, step);
+            add_taps<ELEMENTS, TAPS, false>(sums, from, filter, position, tap, call, step);
         } else if (first < points && first + ELEMENTS + TAPS - 1 > 0) {
-            add_taps<ELEMENTS, true>(sums, from, filter, position, tap, call, step);
+            add_taps<ELEMENTS, TAPS, true>(sums, from, filter, position, tap, call, step);
         }
     }
 }
@@ -121,11 +137,7 @@ __device__ void add_line_to_neighbours(T (&sums)[ELEMENTS], const T* from, const
 template <bool AT_END, int COUNT, int ELEMENTS, typename T>
 __device__ void add_taps_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
                                    Integer position, const Convolution& call, Integer step) {
-    // Elements from `begin` to `end`, counted from `position`, are there. Limits of 32 bits take
-    // less time.
-    const Integer far = 1 << 30;
-    const int begin = static_cast<int>(min(max(-position, -far), far));
-    const int end = static_cast<int>(min(max(call.points[MAX_AXES - 1] - position, -far), far));
+    const Limits limits(position, call);
     T values[COUNT][ELEMENTS], factors[COUNT];
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -133,8 +145,7 @@ __device__ void add_taps_to_spread(T (&sums)[ELEMENTS], const T* source, const T
 #pragma unroll
         for (int element = 0; element < ELEMENTS; ++element) {
             const int at = element * WARP - i;
-            const bool is_there = !AT_END || (at >= begin && at < end);
-            values[i][element] = is_there ? source[at * step] : T();
+            values[i][element] = !AT_END || limits.include(at) ? source[at * step] : T();
         }
     }
 #pragma unroll
@@ -144,7 +155,7 @@ __device__ void add_taps_to_spread(T (&sums)[ELEMENTS], const T* source, const T
             const int at = element * WARP - i;
             T sum = sums[element];
             add_product(sum, values[i][element], factors[i]);
-            sums[element] = !AT_END || (at >= begin && at < end) ? sum : sums[element];
+            sums[element] = !AT_END || limits.include(at) ? sum : sums[element];
         }
     }
 }
@@ -197,7 +208,7 @@ __device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* 
 
 // Computes the sums of one thread. Goes along the other axes; `at` is the position in the full
 // convolution. The thread takes every so many lines of the filter, from `sharer` on.
-template <int ELEMENTS, int SPREAD, typename T, typename Step>
+template <int ELEMENTS, int SPREAD, int TAPS, typename T, typename Step>
 __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
                         const Integer (&at)[MAX_AXES], Integer sharer, const Convolution& call,
                         Step step) {
@@ -226,7 +237,8 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
                 if (SPREAD > 1) {
                     add_line_to_spread(sums, from2, filter2, at[3], call);
                 } else {
-                    add_line_to_neighbours(sums, from2, filter2, at[3], call, step);
+                    add_line_to_neighbours<ELEMENTS, TAPS>(sums, from2, filter2, at[3], call,
+                                                           step);
                 }
             }
         }
@@ -256,8 +268,9 @@ __device__ void join(T (&sums)[ELEMENTS], int place, int sharer, int width,
     }
 }
 
-// The ELEMENTS elements that a thread computes are SPREAD apart.
-template <int ELEMENTS, int SPREAD, typename T, typename Step>
+// The ELEMENTS elements that a thread computes are SPREAD apart. For neighbours, TAPS elements of
+// the filter are taken at a time.
+template <int ELEMENTS, int SPREAD, int TAPS, typename T, typename Step>
 __device__ void convolve(void* to, const void* from, const Convolution& call) {
     // Neighbouring threads compute neighbours. All threads of a block go on together.
     const int width = THREADS / static_cast<int>(call.sharers);
@@ -303,9 +316,10 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
             at[axis] += call.starts[axis];
         }
         T sums[ELEMENTS] = {};
-        add_all<ELEMENTS, SPREAD>(sums, static_cast<const T*>(from) + from_offset,
-                                  static_cast<const T*>(call.filter) + filter_offset, at, sharer,
-                                  call, static_cast<Step>(call.from_steps[MAX_AXES - 1]));
+        add_all<ELEMENTS, SPREAD, TAPS>(sums, static_cast<const T*>(from) + from_offset,
+                                        static_cast<const T*>(call.filter) + filter_offset, at,
+                                        sharer, call,
+                                        static_cast<Step>(call.from_steps[MAX_AXES - 1]));
         if (call.sharers > 1) {
             join(sums, place, sharer, width, call);
         }
@@ -324,24 +338,35 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
     }
 }
 
-// Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits. Short lines
-// of the filter take less time with more threads, which have fewer registers each.
+// So many blocks are to be on a multiprocessor at once, with fewer registers for each thread.
+template <typename T>
+constexpr int BLOCKS_OF_SHORT = sizeof(T) <= 8 ? 4 : 2;
+template <typename T>
+constexpr int BLOCKS_OF_WIDE = sizeof(T) <= 4 ? 4 : 2;
+template <typename T>
+constexpr int BLOCKS_OF_LINES = sizeof(T) <= 4 ? 4 : sizeof(T) <= 8 ? 3 : 2;
+
+// Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits.
 #define KERNELS(name, T)                                                                         \
     extern "C" __global__ void convolve_single_##name(void* to, const void* from,                \
                                                       Convolution call) {                        \
-        convolve<1, 1, T, Integer>(to, from, call);                                              \
+        convolve<1, 1, 4, T, Integer>(to, from, call);                                           \
     }                                                                                            \
     extern "C" __global__ void convolve_spread_##name(void* to, const void* from,                \
                                                       Convolution call) {                        \
-        convolve<4, WARP, T, Integer>(to, from, call);                                           \
+        convolve<4, WARP, 1, T, Integer>(to, from, call);                                        \
     }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 8 ? 4 : 2)                \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_SHORT<T>)                    \
         convolve_short_##name(void* to, const void* from, Convolution call) {                    \
-        convolve<8, WARP, T, Integer>(to, from, call);                                           \
+        convolve<8, WARP, 1, T, Integer>(to, from, call);                                        \
     }                                                                                            \
-    extern "C" __global__ void convolve_wide_##name(void* to, const void* from,                  \
-                                                    Convolution call) {                          \
-        convolve<8, 1, T, int>(to, from, call);                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_WIDE<T>)                     \
+        convolve_wide_##name(void* to, const void* from, Convolution call) {                     \
+        convolve<8, 1, 4, T, int>(to, from, call);                                               \
+    }                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_LINES<T>)                    \
+        convolve_lines_##name(void* to, const void* from, Convolution call) {                    \
+        convolve<8, 1, 1, T, int>(to, from, call);                                               \
     }
 
 KERNELS(float32, float)

@@ -9,9 +9,13 @@ const MAX_AXES: usize = 4;
 /// Elements of the shortest line along the result's fastest dimension of which a thread computes
 /// several.
 const SHORTEST_SPREAD: i64 = 64;
-/// Most elements of a short filter, and more elements than this a line must have for it.
+/// Most elements of a short filter.
 const SHORT_FILTER: i64 = 8;
-const NARROW_LINE: i64 = 128;
+/// Sides of images, and neighbours of their elements, that are few: neither fills a kernel's
+/// threads. Fewest lines, or images, for which a thread computes an element of eight of them.
+const SHORT_SIDE: i64 = 32;
+const FEW_NEIGHBOURS: i64 = 8;
+const LEAST_LINES: i64 = 8;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
@@ -31,19 +35,32 @@ pub(crate) enum Along {
     Short,
     /// Eight neighbours, where the axis is another dimension.
     Wide,
+    /// Eight neighbours along a dimension that is not convolved: one of each of eight lines or
+    /// images, where these are many and short.
+    Lines,
 }
 
 impl Along {
-    /// Returns how many threads there are along an axis of so many elements.
-    fn threads(self, elements: i64) -> i64 {
-        let (of_thread, apart) = match self {
+    /// Returns how many elements a thread computes, and how many threads they are apart.
+    fn elements(self) -> (i64, i64) {
+        match self {
             Self::Single => (1, 1),
             Self::Spread => (4, 32),
             Self::Short => (8, 32),
-            Self::Wide => (8, 1),
-        };
+            Self::Wide | Self::Lines => (8, 1),
+        }
+    }
+
+    /// Returns how many threads there are along an axis of so many elements.
+    fn threads(self, elements: i64) -> i64 {
+        let (of_thread, apart) = self.elements();
         // So many threads compute a row of elements together.
         (elements + of_thread * apart - 1) / (of_thread * apart) * apart
+    }
+
+    /// Whether there are threads for a quarter more elements than a line has.
+    fn computes_many_more(self, elements: i64) -> bool {
+        4 * self.threads(elements) * self.elements().0 > 5 * elements
     }
 }
 
@@ -89,32 +106,8 @@ impl ConvolutionCall {
         }
         let kept: Dims =
             (0..to.ndim()).filter(|&dim| to.shape[dim] > 1).map(|d| d as i64).collect();
-        let fastest = kept.last().copied();
-        let is_wide = |axis: usize| {
-            Some(axis as i64) != fastest
-                && to.shape[axis] > 1
-                && from.strides[axis].unsigned_abs() < MAX_STEP
-        };
-        let along = |axis: usize| {
-            if is_wide(axis) {
-                Along::Wide
-            } else if Some(axis as i64) == fastest && to.shape[axis] >= SHORTEST_SPREAD {
-                Along::Spread
-            } else {
-                Along::Single
-            }
-        };
-        let mut ordered = axes.to_vec();
-        ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
+        let (ordered, along) = ordered_axes(to, from, filter, axes);
         let last = ordered[ordered.len() - 1];
-        let elements: i64 = to.shape.iter().product();
-        let is_large = elements.cast_unsigned() >= 8 * BUSY_THREADS && to.shape[last] > NARROW_LINE;
-        let has_others = axes.iter().any(|&axis| axis != last && to.shape[axis] > 1);
-        let along = match along(last) {
-            Along::Spread if has_others => Along::Single,
-            Along::Spread if is_large && filter.shape[last] <= SHORT_FILTER => Along::Short,
-            along => along,
-        };
         let mut call = Self {
             count: 1,
             sharers: 1,
@@ -148,7 +141,7 @@ impl ConvolutionCall {
             filled(&kept.iter().map(|&dim| number(dim as usize)).collect::<Dims>())
         };
         let shared = |layout: &Layout, dim: usize| {
-            let is_one = axes.contains(&dim) || layout.shape[dim] == 1;
+            let is_one = ordered.contains(&dim) || layout.shape[dim] == 1;
             if is_one { 0 } else { layout.strides[dim] }
         };
         let threads = |dim: usize| {
@@ -170,6 +163,60 @@ impl ConvolutionCall {
     /// Returns how many threads there are.
     pub(super) fn count(&self) -> u64 {
         self.count * self.sharers.cast_unsigned()
+    }
+}
+
+/// Returns the axes such that a thread computes its elements along the last one, and which these
+/// are. The last one may be a dimension that is not convolved.
+fn ordered_axes(
+    to: &Layout,
+    from: &Layout,
+    filter: &Layout,
+    axes: &[usize],
+) -> (Vec<usize>, Along) {
+    let fastest = (0..to.ndim()).rfind(|&dim| to.shape[dim] > 1);
+    let is_wide = |dim: usize| {
+        Some(dim) != fastest && to.shape[dim] > 1 && from.strides[dim].unsigned_abs() < MAX_STEP
+    };
+    let along = |axis: usize| {
+        if is_wide(axis) {
+            Along::Wide
+        } else if Some(axis) == fastest && to.shape[axis] >= SHORTEST_SPREAD {
+            Along::Spread
+        } else {
+            Along::Single
+        }
+    };
+    let mut ordered = axes.to_vec();
+    ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
+    let last = ordered[ordered.len() - 1];
+    let elements = to.shape.iter().product::<i64>().cast_unsigned();
+    let is_large = elements >= 8 * BUSY_THREADS;
+    let has_others = axes.iter().any(|&axis| axis != last && to.shape[axis] > 1);
+    let along = match along(last) {
+        Along::Spread if has_others => Along::Single,
+        Along::Spread if is_large && filter.shape[last] <= SHORT_FILTER => Along::Short,
+        along => along,
+    };
+    // The least elements for which it takes less time to compute one of each of several lines.
+    let side = to.shape[last];
+    let enough = match along {
+        Along::Single => BUSY_THREADS,
+        Along::Spread | Along::Short if along.computes_many_more(side) => 4 * BUSY_THREADS,
+        Along::Wide if side < SHORT_SIDE || to.strides[last] < FEW_NEIGHBOURS => 8 * BUSY_THREADS,
+        _ => return (ordered, along),
+    };
+    // The dimension along which most lines have the same filter.
+    let lines = (0..to.ndim())
+        .filter(|&dim| !axes.contains(&dim) && filter.shape[dim] == 1 && is_wide(dim))
+        .max_by_key(|&dim| to.shape[dim])
+        .filter(|&dim| to.shape[dim] >= LEAST_LINES);
+    match lines {
+        Some(dim) if elements >= enough && axes.len() < MAX_AXES => {
+            ordered.push(dim);
+            (ordered, Along::Lines)
+        }
+        _ => (ordered, along),
     }
 }
 
@@ -224,7 +271,7 @@ mod tests {
         let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[0, 1], &[8, 3]).unwrap();
         assert_eq!((along, call.taps), (Along::Spread, [1, 1, 9, 7]));
         // Short lines of the filter are for 256 elements of 32 threads, if there are many of them.
-        let (to, from) = (layout(&[2000, 300], &[300, 1]), layout(&[2000, 300], &[600, 2]));
+        let (to, from) = (layout(&[2000, 500], &[500, 1]), layout(&[2000, 500], &[1000, 2]));
         let filter = layout(&[1, 7], &[7, 1]);
         let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
         assert_eq!((along, call.extents[1], call.sharers), (Along::Short, 64, 1));
@@ -234,5 +281,30 @@ mod tests {
         let filter = layout(&[2, 7], &[7, 1]);
         let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[0, 1], &[0, 3]).unwrap();
         assert_eq!((along, call.dims), (Along::Single, [-1, -1, 0, 1]));
+    }
+
+    #[test]
+    fn many_short_lines_and_images_are_gone_along() {
+        let (to, from) = (layout(&[3, 5000, 31], &[155_000, 31, 1]), [3, 5000, 31]);
+        let (from, filter) = (layout(&from, &[1, 3, 15_000]), layout(&[1, 1, 7], &[7, 7, 1]));
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[2], &[0, 0, 3]).unwrap();
+        assert_eq!((along, call.dims), (Along::Lines, [-1, -1, 2, 1]));
+        assert_eq!((call.taps, call.points), ([1, 1, 7, 1], [1, 1, 31, 5000]));
+        assert_eq!((call.starts, call.from_steps), ([0, 0, 3, 0], [0, 0, 15_000, 3]));
+        assert_eq!((&call.extents[..3], call.wanted, call.to_step), (&[3, 625, 31][..], 5000, 31));
+        assert_eq!((&call.to[..3], &call.from[..3]), (&[155_000, 0, 1][..], &[1, 0, 0][..]));
+        // Not if each line has a filter of its own, or if there are few.
+        let filters = layout(&[1, 5000, 7], &[35_000, 7, 1]);
+        let (_, along) = ConvolutionCall::of(&to, &from, &filters, 64, &[2], &[0, 0, 3]).unwrap();
+        assert_eq!(along, Along::Single);
+        let (to, from) = (layout(&[7, 63], &[63, 1]), layout(&[7, 63], &[63, 1]));
+        let filter = layout(&[1, 7], &[7, 1]);
+        let (_, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
+        assert_eq!(along, Along::Single);
+        let (to, from) = (layout(&[999, 28, 28], &[784, 28, 1]), [999, 28, 28]);
+        let (from, filter) = (layout(&from, &[784, 28, 1]), layout(&[1, 3, 3], &[9, 3, 1]));
+        let (call, along) =
+            ConvolutionCall::of(&to, &from, &filter, 64, &[1, 2], &[0, 1, 1]).unwrap();
+        assert_eq!((along, call.dims, call.extents[0]), (Along::Lines, [-1, 2, 1, 0], 125));
     }
 }

@@ -161,18 +161,22 @@ pub(crate) unsafe fn convolve(
         (DType::Float32, Along::Spread) => c"convolve_spread_float32",
         (DType::Float32, Along::Short) => c"convolve_short_float32",
         (DType::Float32, Along::Wide) => c"convolve_wide_float32",
+        (DType::Float32, Along::Lines) => c"convolve_lines_float32",
         (DType::Float64, Along::Single) => c"convolve_single_float64",
         (DType::Float64, Along::Spread) => c"convolve_spread_float64",
         (DType::Float64, Along::Short) => c"convolve_short_float64",
         (DType::Float64, Along::Wide) => c"convolve_wide_float64",
+        (DType::Float64, Along::Lines) => c"convolve_lines_float64",
         (DType::Complex64, Along::Single) => c"convolve_single_complex64",
         (DType::Complex64, Along::Spread) => c"convolve_spread_complex64",
         (DType::Complex64, Along::Short) => c"convolve_short_complex64",
         (DType::Complex64, Along::Wide) => c"convolve_wide_complex64",
+        (DType::Complex64, Along::Lines) => c"convolve_lines_complex64",
         (DType::Complex128, Along::Single) => c"convolve_single_complex128",
         (DType::Complex128, Along::Spread) => c"convolve_spread_complex128",
         (DType::Complex128, Along::Short) => c"convolve_short_complex128",
         (DType::Complex128, Along::Wide) => c"convolve_wide_complex128",
+        (DType::Complex128, Along::Lines) => c"convolve_lines_complex128",
         _ => {
             return Err(Error::InvalidValue(format!(
                 "sums of products of {dtype} are not computed by a kernel; those of float32, \
