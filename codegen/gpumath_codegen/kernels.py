@@ -21,12 +21,22 @@ _HALVES = ("float16", "bfloat16")
 _REAL_TYPES = (*_HALVES, "float32", "float64")
 _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 _EPILOG = ("-DHAS_EPILOG=1",)
-_SINGLE = (*("scale", "cosine", "cosine_short", "convolution", "spectra", "copy_flat", "mirror"),)
+_SINGLE = (*("scale", "cosine", "cosine_short", "spectra", "copy_flat", "mirror"),)
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in _SINGLE},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
+    **{
+        f"convolution_{kind}": (("convolution",), (f"-DELEMENT={element}",))
+        for kind, element in (
+            *(("float32", "float"), ("float64", "double")),
+            *(("complex64", "Complex<float>"), ("complex128", "Complex<double>")),
+            # Sums of integers wrap around, signed ones like those without a sign.
+            *(("int8", "unsigned char"), ("int16", "unsigned short")),
+            *(("int32", "unsigned"), ("int64", "unsigned long long")),
+        )
+    },
     **{
         f"structured_{kind}": (
             ("structured", "half_stored", "half_stored_tiles", "diagonal"),

@@ -86,13 +86,17 @@ def test_only_elements_that_are_there_count(xp: Any, dtype: str, columns: int) -
         np.testing.assert_array_equal(on_host(result), wanted)
 
 
-@pytest.mark.parametrize("dtype", [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 64)])
+INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("most", [5, 2**63])
-def test_sums_of_integers_wrap_around(dtype: str, most: int) -> None:
+def test_sums_of_integers_wrap_around(xp: Any, dtype: str, most: int) -> None:
     rng, limits = np.random.default_rng(), np.iinfo(dtype)
     low, high = max(limits.min, -most), min(limits.max, most)
     x, h = (rng.integers(low, high, shape, dtype) for shape in ((3, 5000, 2), (3, 4, 1)))
-    found = core.convolve(x[:, ::-1], h, [1], [0, 2, 0], [3, 5000, 2])
+    arrays = xp.asarray(x)[:, ::-1], xp.asarray(h)
+    found = on_host(core.convolve(*arrays, [1], [0, 2, 0], [3, 5000, 2]))
     assert found.dtype == dtype
     for line, column in np.ndindex(3, 2):
         one, other = (v.astype(object) for v in (x[line, ::-1, column], h[line, :, 0]))
@@ -158,6 +162,31 @@ def test_many_short_lines_and_images(
     np.testing.assert_array_equal(np.isfinite(found), is_finite)
     assert is_finite.any()
     np.testing.assert_allclose(found[is_finite], wanted[is_finite], rtol=0, atol=DTYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(
+    ("points", "taps"),
+    [
+        *(((300,), (40,)), ((700, 3000), (1, 5)), ((300, 5000), (1, 50)), ((90, 110), (4, 3))),
+        *(((9001, 31), (1, 7)), ((3001, 13, 14), (1, 3, 3))),
+    ],
+)
+def test_integers_of_all_shapes(
+    xp: Any, dtype: str, points: tuple[int, ...], taps: tuple[int, ...]
+) -> None:
+    rng, limits = np.random.default_rng(), np.iinfo(dtype)
+    x, h = (rng.integers(limits.min, limits.max, n, dtype, endpoint=True) for n in (points, taps))
+    axes = [axis for axis, count in enumerate(taps) if count > 1]
+    starts = [int(rng.integers(count)) for count in taps]
+    arrays = xp.asarray(x), xp.asarray(h)
+    found = on_host(core.convolve(*arrays, axes, starts, list(points)))
+    # Sums of NumPy's integers wrap around, too.
+    whole = np.zeros([n + count - 1 for n, count in zip(points, taps, strict=True)], dtype)
+    for place, tap in np.ndenumerate(h):
+        whole[tuple(slice(at, at + n) for at, n in zip(place, points, strict=True))] += x * tap
+    wanted = whole[tuple(slice(at, at + n) for at, n in zip(starts, points, strict=True))]
+    np.testing.assert_array_equal(found, wanted, strict=True)
 
 
 def test_one_element_is_broadcast_to_none(xp: Any) -> None:

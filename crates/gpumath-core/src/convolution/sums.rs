@@ -8,18 +8,13 @@ use crate::error::{Error, Result};
 use crate::kernels::{self, ConvolutionCall};
 use crate::tensor::{DType, MemoryLocation, TensorView};
 
-/// Returns whether arrays of a type are convolved in such memory.
+/// Returns whether arrays of a type are convolved.
 #[must_use]
-pub fn takes(dtype: DType, location: MemoryLocation) -> bool {
+pub fn takes(dtype: DType) -> bool {
     use DType::{Complex64, Complex128, Float32, Float64};
     use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    match dtype {
-        Float32 | Float64 | Complex64 | Complex128 => true,
-        Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => {
-            location == MemoryLocation::Host
-        }
-        _ => false,
-    }
+    matches!(dtype, Float32 | Float64 | Complex64 | Complex128)
+        || matches!(dtype, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64)
 }
 
 /// Checks what [`convolve`] is asked for.
@@ -36,7 +31,7 @@ pub fn check(
 ) -> Result<()> {
     let shapes = [&to.layout.shape, &from.layout.shape, &filter.layout.shape];
     let ndim = shapes[0].len();
-    let fits = takes(to.dtype, to.device)
+    let fits = takes(to.dtype)
         && [from, filter].iter().all(|view| (view.dtype, view.device) == (to.dtype, to.device))
         && shapes.iter().all(|shape| shape.len() == ndim)
         && starts.len() == ndim

@@ -1,5 +1,5 @@
 // Convolutions as sums of products, for few elements of the filter.
-// `nox -s kernels` compiles it to generated/convolution.ptx.
+// `nox -s kernels` compiles it to generated/convolution_*.ptx, one for each ELEMENT.
 //
 // Neighbouring threads compute neighbours along the result's fastest dimension. Where another
 // dimension is convolved too, a thread computes several elements along that one, so that it loads
@@ -48,6 +48,11 @@ struct alignas(2 * sizeof(Real)) Complex {
 template <typename Real>
 __device__ void add_product(Real& sum, Real a, Real b) {
     sum += a * b;
+}
+
+// A product of two numbers of 16 bits has no place in `int`, to which they are promoted.
+__device__ void add_product(unsigned short& sum, unsigned short a, unsigned short b) {
+    sum += static_cast<unsigned>(a) * b;
 }
 
 template <typename Real>
@@ -184,8 +189,8 @@ __device__ void add_some_to_spread(T (&sums)[ELEMENTS], const T* source, const T
 template <int ELEMENTS, typename T>
 __device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* filter,
                                    Integer position, const Convolution& call) {
-    // What is loaded before it is used is 128 bytes.
-    constexpr int COUNT = 128 / sizeof(T) / ELEMENTS;
+    // What is loaded before it is used has 32 registers.
+    constexpr int COUNT = 128 / (sizeof(T) < 4 ? 4 : sizeof(T)) / ELEMENTS;
     const Integer taps = call.taps[MAX_AXES - 1], filter_step = call.filter_steps[MAX_AXES - 1];
     const Integer step = call.from_steps[MAX_AXES - 1];
     const T* source = from + position * step;
@@ -339,37 +344,32 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
 }
 
 // So many blocks are to be on a multiprocessor at once, with fewer registers for each thread.
-template <typename T>
-constexpr int BLOCKS_OF_SHORT = sizeof(T) <= 8 ? 4 : 2;
-template <typename T>
-constexpr int BLOCKS_OF_WIDE = sizeof(T) <= 4 ? 4 : 2;
-template <typename T>
-constexpr int BLOCKS_OF_LINES = sizeof(T) <= 4 ? 4 : sizeof(T) <= 8 ? 3 : 2;
+enum {
+    BLOCKS_OF_SHORT = sizeof(ELEMENT) <= 8 ? 4 : 2,
+    BLOCKS_OF_WIDE = sizeof(ELEMENT) <= 4 ? 4 : 2,
+    BLOCKS_OF_LINES = sizeof(ELEMENT) <= 4 ? 4 : sizeof(ELEMENT) <= 8 ? 3 : 2,
+};
+
+extern "C" __global__ void convolve_single(void* to, const void* from, Convolution call) {
+    convolve<1, 1, 4, ELEMENT, Integer>(to, from, call);
+}
+
+extern "C" __global__ void convolve_spread(void* to, const void* from, Convolution call) {
+    convolve<4, WARP, 1, ELEMENT, Integer>(to, from, call);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_SHORT)
+    convolve_short(void* to, const void* from, Convolution call) {
+    convolve<8, WARP, 1, ELEMENT, Integer>(to, from, call);
+}
 
 // Where a thread computes eight neighbours, offsets of what it loads fit into 32 bits.
-#define KERNELS(name, T)                                                                         \
-    extern "C" __global__ void convolve_single_##name(void* to, const void* from,                \
-                                                      Convolution call) {                        \
-        convolve<1, 1, 4, T, Integer>(to, from, call);                                           \
-    }                                                                                            \
-    extern "C" __global__ void convolve_spread_##name(void* to, const void* from,                \
-                                                      Convolution call) {                        \
-        convolve<4, WARP, 1, T, Integer>(to, from, call);                                        \
-    }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_SHORT<T>)                    \
-        convolve_short_##name(void* to, const void* from, Convolution call) {                    \
-        convolve<8, WARP, 1, T, Integer>(to, from, call);                                        \
-    }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_WIDE<T>)                     \
-        convolve_wide_##name(void* to, const void* from, Convolution call) {                     \
-        convolve<8, 1, 4, T, int>(to, from, call);                                               \
-    }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_LINES<T>)                    \
-        convolve_lines_##name(void* to, const void* from, Convolution call) {                    \
-        convolve<8, 1, 1, T, int>(to, from, call);                                               \
-    }
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_WIDE)
+    convolve_wide(void* to, const void* from, Convolution call) {
+    convolve<8, 1, 4, ELEMENT, int>(to, from, call);
+}
 
-KERNELS(float32, float)
-KERNELS(float64, double)
-KERNELS(complex64, Complex<float>)
-KERNELS(complex128, Complex<double>)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_LINES)
+    convolve_lines(void* to, const void* from, Convolution call) {
+    convolve<8, 1, 1, ELEMENT, int>(to, from, call);
+}

@@ -1,8 +1,8 @@
-//! The argument of the kernels of `convolution.cu`.
+//! The kernels of `convolution.cu`, and their argument.
 
 use super::{MAX_RANK, filled};
 use crate::error::{Error, Result};
-use crate::tensor::{Dims, Layout};
+use crate::tensor::{DType, Dims, Layout};
 
 /// Axes at most.
 const MAX_AXES: usize = 4;
@@ -21,6 +21,26 @@ const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
 /// Strides below this keep the offsets of what such a thread loads in 32 bits.
 const MAX_STEP: u64 = 1 << 27;
+
+/// Returns the code of the kernels for elements of a type, if there are any.
+pub(super) fn code(dtype: DType) -> Option<&'static str> {
+    macro_rules! of {
+        ($type:literal) => {
+            Some(concat!(include_str!(concat!("generated/convolution_", $type, ".ptx")), "\0"))
+        };
+    }
+    match dtype {
+        DType::Float32 => of!("float32"),
+        DType::Float64 => of!("float64"),
+        DType::Complex64 => of!("complex64"),
+        DType::Complex128 => of!("complex128"),
+        DType::Int8 | DType::UInt8 => of!("int8"),
+        DType::Int16 | DType::UInt16 => of!("int16"),
+        DType::Int32 | DType::UInt32 => of!("int32"),
+        DType::Int64 | DType::UInt64 => of!("int64"),
+        _ => None,
+    }
+}
 
 /// Which elements a thread computes along the last axis. An axis for which a later one is possible
 /// is the better last axis.

@@ -47,9 +47,6 @@ pub(crate) use tiled_copy::TiledCopy;
 /// The kernels of `scale.cu`.
 const SCALE_PTX: &str = concat!(include_str!("generated/scale.ptx"), "\0");
 
-/// The kernels of `convolution.cu`.
-const CONVOLUTION_PTX: &str = concat!(include_str!("generated/convolution.ptx"), "\0");
-
 /// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 const MAX_RANK: usize = 48;
 /// Threads of a block.
@@ -156,40 +153,25 @@ pub(crate) unsafe fn convolve(
     (dtype, along): (DType, Along),
     stream: StreamRef,
 ) -> Result<()> {
-    let name = match (dtype, along) {
-        (DType::Float32, Along::Single) => c"convolve_single_float32",
-        (DType::Float32, Along::Spread) => c"convolve_spread_float32",
-        (DType::Float32, Along::Short) => c"convolve_short_float32",
-        (DType::Float32, Along::Wide) => c"convolve_wide_float32",
-        (DType::Float32, Along::Lines) => c"convolve_lines_float32",
-        (DType::Float64, Along::Single) => c"convolve_single_float64",
-        (DType::Float64, Along::Spread) => c"convolve_spread_float64",
-        (DType::Float64, Along::Short) => c"convolve_short_float64",
-        (DType::Float64, Along::Wide) => c"convolve_wide_float64",
-        (DType::Float64, Along::Lines) => c"convolve_lines_float64",
-        (DType::Complex64, Along::Single) => c"convolve_single_complex64",
-        (DType::Complex64, Along::Spread) => c"convolve_spread_complex64",
-        (DType::Complex64, Along::Short) => c"convolve_short_complex64",
-        (DType::Complex64, Along::Wide) => c"convolve_wide_complex64",
-        (DType::Complex64, Along::Lines) => c"convolve_lines_complex64",
-        (DType::Complex128, Along::Single) => c"convolve_single_complex128",
-        (DType::Complex128, Along::Spread) => c"convolve_spread_complex128",
-        (DType::Complex128, Along::Short) => c"convolve_short_complex128",
-        (DType::Complex128, Along::Wide) => c"convolve_wide_complex128",
-        (DType::Complex128, Along::Lines) => c"convolve_lines_complex128",
-        _ => {
-            return Err(Error::InvalidValue(format!(
-                "sums of products of {dtype} are not computed by a kernel; those of float32, \
-                 float64, complex64 and complex128 are"
-            )));
-        }
+    let Some(code) = convolution::code(dtype) else {
+        return Err(Error::InvalidValue(format!(
+            "sums of products of {dtype} are not computed by a kernel; those of real and complex \
+             numbers in single and double precision, and of integers, are"
+        )));
+    };
+    let name = match along {
+        Along::Single => c"convolve_single",
+        Along::Spread => c"convolve_spread",
+        Along::Short => c"convolve_short",
+        Along::Wide => c"convolve_wide",
+        Along::Lines => c"convolve_lines",
     };
     let parameters =
         [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
     let blocks = call.count().div_ceil(u64::from(BLOCK));
     // SAFETY: the kernel takes two addresses and the argument of a convolution; the caller
     // guarantees that they fit the memory.
-    unsafe { launch(context, (CONVOLUTION_PTX, name), blocks, &parameters, stream) }
+    unsafe { launch(context, (code, name), blocks, &parameters, stream) }
 }
 
 /// Enqueues the product of `a` and `b`, multiplied by `alpha`, on `stream`, in the context of the
@@ -319,8 +301,8 @@ fn kernel(
 #[cfg(test)]
 mod tests {
     use super::copies::{Copies, SQUARES, WORDS};
-    use super::{CONVOLUTION_PTX, ConvolutionCall, Elements, SCALE_PTX, TiledCopy};
-    use crate::tensor::{Dims, Layout};
+    use super::{ConvolutionCall, Elements, SCALE_PTX, TiledCopy, convolution};
+    use crate::tensor::{DType, Dims, Layout};
 
     #[test]
     fn the_kernels_take_the_structure() {
@@ -337,10 +319,9 @@ mod tests {
             let parameter = format!("copies_{name}_param_0[{}]", size_of::<Copies>());
             assert!(ptx.contains(&parameter), "{parameter}");
         }
-        for name in ["float32", "float64", "complex64", "complex128"] {
-            let size = size_of::<ConvolutionCall>();
-            let parameter = format!("convolve_wide_{name}_param_2[{size}]");
-            assert!(CONVOLUTION_PTX.contains(&parameter), "{parameter}");
+        for dtype in [DType::Float32, DType::Complex128, DType::UInt16] {
+            let parameter = format!("convolve_wide_param_2[{}]", size_of::<ConvolutionCall>());
+            assert!(convolution::code(dtype).unwrap().contains(&parameter), "{dtype}");
         }
     }
 

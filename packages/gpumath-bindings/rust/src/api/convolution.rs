@@ -23,7 +23,7 @@ use crate::interop::{self, ArrayLibrary, deferred_release};
 /// ----------
 /// operand, filter : array
 ///     Operands of `TensorView` in one memory, both float32, float64, complex64 or complex128, or
-///     integers of one type in host memory, with equally many dimensions.
+///     integers of one type, with equally many dimensions.
 /// axes : sequence of int
 ///     Axes to sum along, not negative: at least one, and on a GPU at most four. Along the others
 ///     the arrays are multiplied; those of one element are broadcast.
@@ -78,12 +78,10 @@ pub(crate) fn convolve<'py>(
             source.dtype, taps.dtype
         )));
     }
-    if !convolution::takes(source.dtype, source.device) {
+    if !convolution::takes(source.dtype) {
         return Err(PyTypeError::new_err(format!(
-            "the operand is {} {}; float32, float64, complex64 and complex128 are convolved, and \
-             integers in host memory",
-            source.dtype,
-            source.device.describe()
+            "the operand is {}; float32, float64, complex64, complex128 and integers are convolved",
+            source.dtype
         )));
     }
     let (axes, starts, shape) = (axes.0, starts.0, Dims::from_vec(shape.0));

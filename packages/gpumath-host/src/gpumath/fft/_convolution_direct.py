@@ -27,18 +27,25 @@ class _KernelCosts(NamedTuple):
     """Nanoseconds of a thread, however few there are."""
 
 
+_SHORT_INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32) for sign in ("", "u"))
+_LONG_INTEGERS = ("int64", "uint64")
+
 # Of images, and along the result's fastest dimension alone; measured on H200s.
 _KERNEL_COSTS = {
     "float32": _KernelCosts(0.18, 115),
     "float64": _KernelCosts(0.21, 107),
     "complex64": _KernelCosts(0.28, 134),
     "complex128": _KernelCosts(0.50, 190),
+    **dict.fromkeys(_SHORT_INTEGERS, _KernelCosts(0.3, 115)),
+    **dict.fromkeys(_LONG_INTEGERS, _KernelCosts(0.7, 190)),
 }
 _KERNEL_COSTS_OF_LINES = {
     "float32": _KernelCosts(0.15, 29),
     "float64": _KernelCosts(0.25, 60),
     "complex64": _KernelCosts(0.29, 61),
     "complex128": _KernelCosts(0.60, 109),
+    **dict.fromkeys(_SHORT_INTEGERS, _KernelCosts(0.3, 61)),
+    **dict.fromkeys(_LONG_INTEGERS, _KernelCosts(0.7, 109)),
 }
 
 # Picoseconds for an element of the result to begin a line of the filter.
