@@ -331,8 +331,12 @@ def _way(sums: Product, transforms: Product, method: str) -> tuple[str, Pieces |
     if direct < OVERHEAD:
         return "direct", None
     cost, pieces = transforms_cost(transforms), pieces_of(transforms)
-    if is_by_kernel and direct < transforms_cost_on_gpu(transforms, pieces):
-        return "direct", None
+    if is_by_kernel:
+        others = transforms_cost_on_gpu(transforms, pieces)
+        if sums.dtype != transforms.dtype:
+            others += _INTEGERS_ON_GPU
+        if direct < others:
+            return "direct", None
     if pieces is not None and not sums.is_on_gpu:
         cost_of_pieces = pieces_cost(transforms, pieces)
         pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
@@ -340,6 +344,11 @@ def _way(sums: Product, transforms: Product, method: str) -> tuple[str, Pieces |
     if is_faster or (method == "auto" and not _is_exact_in_float64(sums)):
         return "direct", None
     return "fft", pieces
+
+
+# Nanoseconds that a GPU takes to find the largest of some integers, by which the host learns
+# whether transforms are exact, and to convert them.
+_INTEGERS_ON_GPU = 400_000
 
 
 def _is_exact_in_float64(product: Product) -> bool:
