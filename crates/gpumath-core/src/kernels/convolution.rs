@@ -222,7 +222,7 @@ fn ordered_axes(
     let side = to.shape[last];
     let enough = match along {
         Along::Single => BUSY_THREADS,
-        Along::Spread | Along::Short if along.computes_many_more(side) => 4 * BUSY_THREADS,
+        Along::Spread | Along::Short if along.computes_many_more(side) => 3 * BUSY_THREADS,
         Along::Wide if side < SHORT_SIDE || to.strides[last] < FEW_NEIGHBOURS => 8 * BUSY_THREADS,
         _ => return (ordered, along),
     };
