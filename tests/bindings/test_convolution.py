@@ -140,12 +140,16 @@ def test_short_filters_along_lines_of_large_arrays(xp: Any, dtype: str, taps: in
         ((20_001, 3, 3, 3), (1, 2, 2, 2)),
     ],
 )
+@pytest.mark.parametrize("infinite", ["operand", "filter"])
 def test_many_short_lines_and_images(
-    xp: Any, dtype: str, points: tuple[int, ...], taps: tuple[int, ...]
+    xp: Any, dtype: str, points: tuple[int, ...], taps: tuple[int, ...], infinite: str
 ) -> None:
     rng = np.random.default_rng()
     x, h = drawn(rng, [2 * points[0], *points[1:]], dtype), drawn(rng, list(taps), dtype)
-    h.flat[-1] = np.inf
+    if infinite == "filter":
+        h.flat[-1] = np.inf
+    else:
+        x.flat[rng.integers(x.size, size=9)] = np.inf
     operand = xp.asarray(x)[::-2]
     axes = [axis for axis, count in enumerate(taps) if count > 1]
     # The first elements are without the last one of the filter.
@@ -206,7 +210,13 @@ def test_an_integer_that_double_precision_rounds() -> None:
     ("x", "h", "arguments", "error", "words"),
     [
         (np.ones(4), np.ones(2, "f"), ([0], [0], [5]), TypeError, "the filter float32"),
-        (np.ones(4, bool), np.ones(2, bool), ([0], [0], [5]), TypeError, "bool in host memory"),
+        (
+            np.ones(4, bool),
+            np.ones(2, bool),
+            ([0], [0], [5]),
+            TypeError,
+            "the operand is bool; float32",
+        ),
         (np.ones(4), np.ones(2), ([0], [0], [-5]), ValueError, "not negative"),
     ],
 )

@@ -2,7 +2,8 @@
 //!
 //! A line goes along one axis, and along the dimensions after it whose elements share the filter:
 //! an image's colours. Products with elements beyond the ends of a line are products with zeros, of
-//! a copy of the operand; the middle of long lines needs none.
+//! a copy of the operand; the middle of long lines needs none. Many short lines of such a copy are
+//! one line, with results between those of two lines that are not wanted.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -23,6 +24,9 @@ const STRIP: usize = 1 << 12;
 
 /// Real numbers from which on the middle of a line is read where it is.
 const LEAST_IN_PLACE: i64 = 1 << 11;
+
+/// Elements of a line up to which it is joined with the next ones: of real and of complex lines.
+const SHORT_LINE: [i64; 2] = [48, 8];
 
 /// Products for which a further thread is taken.
 const PRODUCTS_OF_THREAD: usize = 1 << 19;
@@ -193,7 +197,7 @@ impl Convolution {
             work.compute_padded(middle.end..wanted)?;
             let mut source = self.from.clone();
             source.remove_first(self.line, middle.start + start - (taps - 1));
-            work.compute_lines(source.ptr, strides, middle)
+            work.compute_lines(source.ptr, strides, middle, 1)
         }
     }
 }
@@ -261,12 +265,31 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
         unsafe {
             let padded = copy::<R, PARTS>(from, &shape, &starts, &mut buffer)?;
             let source = padded.numbers.as_ptr().expose_provenance();
-            self.compute_lines(source, &padded.strides, range)
+            if self.are_joined(&range) {
+                let together = dimensions[*line - 1].wanted as usize;
+                return self.compute_lines(source, &padded.strides, range, together);
+            }
+            self.compute_lines(source, &padded.strides, range, 1)
         }
     }
 
+    /// Whether the lines along the dimension before theirs, of which a range is computed from a
+    /// padded copy, are joined.
+    fn are_joined(&self, range: &Range<i64>) -> bool {
+        let Convolution { to, dimensions, line, .. } = self.convolution;
+        let step = self.convolution.beside() as i64;
+        let length = (range.end - range.start) * step;
+        *line > 0
+            && dimensions[*line - 1].shares_filter()
+            && self.is_finite
+            && to.layout.strides[*line] == step
+            && length <= SHORT_LINE[PARTS - 1]
+            && dimensions[*line].taps <= range.end - range.start
+    }
+
     /// Computes a range of each line from such an operand: `source` is the address of what the
-    /// first element of a filter's line is multiplied by for the first element of the range.
+    /// first element of a filter's line is multiplied by for the first element of the range. So
+    /// many lines `together` are one line.
     ///
     /// # Safety
     /// As for [`Convolution::compute`]; the operand can be read, at least a vector of it.
@@ -275,32 +298,40 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
         source: usize,
         strides: &[i64],
         range: Range<i64>,
+        together: usize,
     ) -> Result<()> {
         let Convolution { to, dimensions, line, .. } = self.convolution;
         let lines: i64 = dimensions[..*line].iter().map(|dimension| dimension.wanted).product();
+        let lines = lines as usize / together;
         let step = self.convolution.beside() * PARTS;
-        let count = (range.end - range.start) as usize * step;
-        let strips = (count / STRIP).max(1);
         let to_step = to.layout.strides[*line] as usize * PARTS;
-        let are_neighbours = to_step == step;
         let Dimension { points, taps, start, .. } = dimensions[*line];
+        let length = (range.end - range.start) as usize * step;
+        let mut target = Target { length, padded: length, to_step, step, to_line: 0 };
+        if together > 1 {
+            target.padded = strides[*line - 1] as usize * PARTS;
+            target.to_line = to.layout.strides[*line - 1] as usize * PARTS;
+        }
+        let count = (together - 1) * target.padded + length;
+        let strips = (count / STRIP).max(1);
+        let is_in_place = to_step == step && together == 1;
         let first_point = taps - 1 - start - range.start;
         let points = first_point.max(0) as usize..(first_point + points) as usize;
         let first = with_exposed_provenance_mut::<R>(to.ptr);
         let first = SyncPtr::new(first.wrapping_add(range.start as usize * to_step));
         let source = SyncPtr::new(with_exposed_provenance_mut::<R>(source));
         let work = |claimed: ClaimedIndices<'_>| {
-            let room = if are_neighbours { 0 } else { 2 * STRIP };
+            let room = if is_in_place { 0 } else { 2 * STRIP };
             let mut room = zeroed::<R>(room, "a convolution on the CPU")?;
             let mut line = Line { index: usize::MAX, to: 0, terms: Terms::new() };
             for index in claimed {
-                let (index, at) = (index / strips, index % strips * STRIP);
+                let (index, at) = (index / strips * together, index % strips * STRIP);
                 if line.index != index {
                     self.begin(&mut line, index, strides);
                 }
                 let to = first.get().wrapping_offset(line.to);
                 let strip = Strip::<R, PARTS> {
-                    to: if are_neighbours { to.wrapping_add(at) } else { room.as_mut_ptr() },
+                    to: if is_in_place { to.wrapping_add(at) } else { room.as_mut_ptr() },
                     count: if count - at < 2 * STRIP { count - at } else { STRIP },
                     from: source.get().wrapping_add(at),
                     taps: self.filter.numbers.as_ptr(),
@@ -317,17 +348,14 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
                     } else {
                         strip.compute_exactly(at, &points);
                     }
-                    if !are_neighbours {
-                        for (place, number) in room[..count].iter().enumerate() {
-                            let element = (at + place) / PARTS;
-                            *to.wrapping_add(element * to_step + place % PARTS) = *number;
-                        }
+                    if !is_in_place {
+                        target.write(to, at, &room[..count]);
                     }
                 }
             }
             Ok(())
         };
-        parallel_for(self.threads, lines as usize * strips, work)
+        parallel_for(self.threads, lines * strips, work)
     }
 
     /// Sets out what is added up for the line of an index.
@@ -370,6 +398,47 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
             }
         }
         (line.index, line.to) = (index, place as isize * PARTS as isize);
+    }
+}
+
+/// Where the results of a line belong, or of several that are one. All are in real numbers.
+struct Target {
+    /// Of one line, and from its first result to that of the next one.
+    length: usize,
+    padded: usize,
+    /// Neighbours in the result, which are a step along a line, and the distance of such steps.
+    step: usize,
+    to_step: usize,
+    /// From a line of the result to the next one.
+    to_line: usize,
+}
+
+impl Target {
+    /// Writes results, from the one `at` on, to their places behind the first one's.
+    ///
+    /// # Safety
+    /// The places are in memory that can be written.
+    unsafe fn write<R: Real>(&self, to: *mut R, at: usize, mut results: &[R]) {
+        let (mut line, mut place) = (at / self.padded, at % self.padded);
+        while !results.is_empty() {
+            let here = results.len().min(self.padded - place);
+            let wanted = here.min(self.length.saturating_sub(place));
+            let to = to.wrapping_add(line * self.to_line);
+            // SAFETY: the caller guarantees the memory.
+            unsafe {
+                if self.to_step == self.step {
+                    to.wrapping_add(place).copy_from_nonoverlapping(results.as_ptr(), wanted);
+                } else {
+                    for (index, &result) in results[..wanted].iter().enumerate() {
+                        let (steps, rest) =
+                            ((place + index) / self.step, (place + index) % self.step);
+                        *to.wrapping_add(steps * self.to_step + rest) = result;
+                    }
+                }
+            }
+            results = &results[here..];
+            (line, place) = (line + 1, 0);
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Copies to an array of other extents: cropped where it is shorter, padded with zeros where it is
 //! longer.
 
+use smallvec::smallvec;
+
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::kernels::{self, CopyBetween, TiledCopy};
-use crate::tensor::{MemoryLocation, TensorView};
+use crate::tensor::{Dims, MemoryLocation, TensorView};
 
 /// Sets every element of `to` to the element of `from` whose index is greater by `starts`, or to
 /// zero if `from` has no such element. Without `starts` the indices are equal. In device memory the
@@ -108,25 +110,33 @@ unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorV
     let extents = |axis: usize| (to.layout.shape[axis], from.layout.shape[axis]);
     let lines: i64 = outer.iter().map(|&axis| to.layout.shape[axis]).product();
     let size = size_of::<E>() as i64;
-    for line in 0..lines {
-        let (mut rest, mut to_offset, mut from_offset, mut is_inside) = (line, 0, 0, true);
-        for &axis in outer.iter().rev() {
-            let (extent, given) = extents(axis);
-            let index = rest % extent;
-            rest /= extent;
-            is_inside &= index < given;
-            to_offset += index * to.layout.strides[axis];
-            from_offset += index * from.layout.strides[axis];
-        }
-        let (extent, given) = extents(inner);
+    let (to_step, from_step) = (to.layout.strides[inner] as isize, from.layout.strides[inner]);
+    let (extent, given) = extents(inner);
+    // The place of a line along the outer dimensions. Divisions by their extents would take longer
+    // than a short line.
+    let mut place: Dims = smallvec![0; outer.len()];
+    let (mut to_offset, mut from_offset) = (0, 0);
+    for _ in 0..lines {
+        let is_inside = outer.iter().zip(&place).all(|(&axis, &at)| at < extents(axis).1);
         let given = if is_inside { given } else { 0 };
-        let to_line = to.ptr.wrapping_add_signed((to_offset * size) as isize);
+        let to_line = (to.ptr.wrapping_add_signed((to_offset * size) as isize), to_step);
         let from_line = from.ptr.wrapping_add_signed((from_offset * size) as isize);
-        let to_line = (to_line, to.layout.strides[inner] as isize);
-        let from_line = (from_line, from.layout.strides[inner] as isize);
+        let from_line = (from_line, from_step as isize);
         // SAFETY: the offsets are those of one line of each layout, whose elements the caller
         // guarantees to be valid; `given` is 0 where `from` has no such line.
         unsafe { copy_line::<E>(to_line, from_line, (extent as usize, given as usize)) };
+        for (&axis, at) in outer.iter().zip(&mut place).rev() {
+            *at += 1;
+            to_offset += to.layout.strides[axis];
+            from_offset += from.layout.strides[axis];
+            let extent = to.layout.shape[axis];
+            if *at < extent {
+                break;
+            }
+            *at = 0;
+            to_offset -= extent * to.layout.strides[axis];
+            from_offset -= extent * from.layout.strides[axis];
+        }
     }
 }
 
