@@ -21,7 +21,7 @@ _HALVES = ("float16", "bfloat16")
 _REAL_TYPES = (*_HALVES, "float32", "float64")
 _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 _EPILOG = ("-DHAS_EPILOG=1",)
-_SINGLE = (*("scale", "cosine", "cosine_short", "spectra", "copy_flat", "mirror"),)
+_SINGLE = ("scale", "cosine", "cosine_short", "spectra", "copy_flat", "mirror")
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

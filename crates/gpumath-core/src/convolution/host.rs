@@ -3,7 +3,7 @@
 //! A line goes along one axis, and along the dimensions after it whose elements share the filter:
 //! an image's colours. Products with elements beyond the ends of a line are products with zeros, of
 //! a copy of the operand; the middle of long lines needs none. Many short lines of such a copy are
-//! one line, with results between those of two lines that are not wanted.
+//! computed as one long line: the results that lie on the zeros between two lines are left out.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -273,8 +273,8 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
         }
     }
 
-    /// Whether the lines along the dimension before theirs, of which a range is computed from a
-    /// padded copy, are joined.
+    /// Whether lines that follow each other in a padded copy are computed as one long line. A range
+    /// of each line is wanted.
     fn are_joined(&self, range: &Range<i64>) -> bool {
         let Convolution { to, dimensions, line, .. } = self.convolution;
         let step = self.convolution.beside() as i64;
@@ -289,7 +289,7 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
 
     /// Computes a range of each line from such an operand: `source` is the address of what the
     /// first element of a filter's line is multiplied by for the first element of the range. So
-    /// many lines `together` are one line.
+    /// many lines, `together`, are computed as one long line.
     ///
     /// # Safety
     /// As for [`Convolution::compute`]; the operand can be read, at least a vector of it.
@@ -401,15 +401,18 @@ impl<R: Real, const PARTS: usize> Work<'_, R, PARTS> {
     }
 }
 
-/// Where the results of a line belong, or of several that are one. All are in real numbers.
+/// Where the results of a line belong, or of several lines that are computed as one. All numbers
+/// count real numbers.
 struct Target {
-    /// Of one line, and from its first result to that of the next one.
+    /// How many results of a line are wanted.
     length: usize,
+    /// The distance between the first results of two lines, as they are computed.
     padded: usize,
-    /// Neighbours in the result, which are a step along a line, and the distance of such steps.
+    /// How many results lie side by side in the array: one step along a line.
     step: usize,
+    /// The distance between two steps in the array.
     to_step: usize,
-    /// From a line of the result to the next one.
+    /// The distance between two lines in the array.
     to_line: usize,
 }
 

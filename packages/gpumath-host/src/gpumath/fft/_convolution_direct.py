@@ -30,7 +30,8 @@ class _KernelCosts(NamedTuple):
 _SHORT_INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32) for sign in ("", "u"))
 _LONG_INTEGERS = ("int64", "uint64")
 
-# Of images, and along the result's fastest dimension alone; measured on H200s.
+# Of images, and along the result's fastest dimension alone. Those of floats were measured on H200s,
+# those of integers are estimates.
 _KERNEL_COSTS = {
     "float32": _KernelCosts(0.18, 115),
     "float64": _KernelCosts(0.21, 107),
