@@ -28,7 +28,7 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in _SINGLE},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
-        f"convolution_{kind}": (("convolution",), (f"-DELEMENT={element}",))
+        f"convolution_{kind}": (("convolution", "convolution_lines"), (f"-DELEMENT={element}",))
         for kind, element in (
             *(("float32", "float"), ("float64", "double")),
             *(("complex64", "Complex<float>"), ("complex128", "Complex<double>")),

@@ -138,6 +138,8 @@ def test_short_filters_along_lines_of_large_arrays(xp: Any, dtype: str, taps: in
         ((3001, 13, 14), (1, 3, 3)),
         ((1003, 200, 3), (1, 2, 2)),
         ((20_001, 3, 3, 3), (1, 2, 2, 2)),
+        *(((lines, 13), (1, 4)) for lines in (8, 9, 11, 13, 18)),
+        *(((60, 1000), (1, 20)), ((100, 2000), (1, 3)), ((50, 40), (4, 5))),
     ],
 )
 @pytest.mark.parametrize("infinite", ["operand", "filter"])
@@ -191,6 +193,19 @@ def test_integers_of_all_shapes(
         whole[tuple(slice(at, at + n) for at, n in zip(place, points, strict=True))] += x * tap
     wanted = whole[tuple(slice(at, at + n) for at, n in zip(starts, points, strict=True))]
     np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.gpu
+def test_lines_of_more_elements_than_32_bits_count() -> None:
+    cupy = pytest.importorskip("cupy", reason="cupy is not installed")
+    lines = (1 << 29) + 5
+    x = cupy.arange(lines * 9, dtype="uint8").reshape(lines, 9)
+    found = core.convolve(x, cupy.asarray([[1, 2, 3, 4]], "uint8"), [1], [0, 2], [lines, 9])
+    whole = cupy.random.randint(0, lines, 1000)
+    for some in (whole, slice(5), slice(-5, None), slice(lines // 5 - 9, lines // 5 + 9)):
+        for line, result in zip(x[some].get(), found[some].get(), strict=True):
+            expected = np.convolve(line, np.array([1, 2, 3, 4], "uint8"))[2:11]
+            np.testing.assert_array_equal(result, expected)
 
 
 def test_one_element_is_broadcast_to_none(xp: Any) -> None:

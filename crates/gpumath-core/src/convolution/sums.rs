@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use super::host;
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
-use crate::kernels::{self, ConvolutionCall};
+use crate::kernels::{self, Sums};
 use crate::tensor::{DType, MemoryLocation, TensorView};
 
 /// Returns whether arrays of a type are convolved.
@@ -95,13 +95,13 @@ pub unsafe fn convolve(
         // SAFETY: the caller's guarantees are the same.
         return unsafe { host::convolve([to, from, filter], axes, starts, threads) };
     };
-    let (call, along) =
-        ConvolutionCall::of(&to.layout, &from.layout, &filter.layout, filter.ptr, axes, starts)?;
+    let layouts = [&to.layout, &from.layout, &filter.layout];
+    let sums = Sums::of(to.dtype, layouts, filter.ptr, axes, starts)?;
     if to.layout.is_empty() {
         return Ok(());
     }
     let context = ContextGuard::enter(device)?;
     // SAFETY: the arrays have the types and shapes of the convolution, and the caller guarantees
     // that they are valid and that the result does not overlap the others.
-    unsafe { kernels::convolve(&context, to.ptr, from.ptr, &call, (to.dtype, along), stream) }
+    unsafe { kernels::convolve(&context, to.ptr, from.ptr, &sums, to.dtype, stream) }
 }

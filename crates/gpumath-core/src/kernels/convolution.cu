@@ -6,8 +6,8 @@
 // most elements of the source once for several products. Where that leaves a GPU with few threads,
 // several threads share the lines of the filter for the same elements. Along the fastest dimension
 // alone, a thread computes several elements that are WARP apart, so that it loads each element of
-// the filter once for all of them; more elements of large results if the filter is short. Where the
-// lines are short and many, it computes one element of each of several lines.
+// the filter once for all of them; more elements of large results if the filter is short.
+// convolution_lines.cu has kernels for many lines and for small arrays.
 
 typedef long long Integer;
 typedef unsigned long long Count;
@@ -347,7 +347,6 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
 enum {
     BLOCKS_OF_SHORT = sizeof(ELEMENT) <= 8 ? 4 : 2,
     BLOCKS_OF_WIDE = sizeof(ELEMENT) <= 4 ? 4 : 2,
-    BLOCKS_OF_LINES = sizeof(ELEMENT) <= 4 ? 4 : sizeof(ELEMENT) <= 8 ? 3 : 2,
 };
 
 extern "C" __global__ void convolve_single(void* to, const void* from, Convolution call) {
@@ -367,9 +366,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_SHORT)
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_WIDE)
     convolve_wide(void* to, const void* from, Convolution call) {
     convolve<8, 1, 4, ELEMENT, int>(to, from, call);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_OF_LINES)
-    convolve_lines(void* to, const void* from, Convolution call) {
-    convolve<8, 1, 1, ELEMENT, int>(to, from, call);
 }

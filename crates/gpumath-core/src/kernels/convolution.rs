@@ -1,5 +1,8 @@
-//! The kernels of `convolution.cu`, and their argument.
+//! The kernels of `convolution.cu` and their argument, and which kernel computes sums of products.
 
+use std::ffi::CStr;
+
+use super::convolution_lines::LinesCall;
 use super::{MAX_RANK, filled};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Dims, Layout};
@@ -9,13 +12,13 @@ const MAX_AXES: usize = 4;
 /// Elements of the shortest line along the result's fastest dimension of which a thread computes
 /// several.
 const SHORTEST_SPREAD: i64 = 64;
-/// Most elements of a short filter.
+/// Most elements of a short filter of lines, and of a small one of images.
 const SHORT_FILTER: i64 = 8;
+const SMALL_FILTER: i64 = 25;
 /// Sides of images, and neighbours of their elements, that are few: neither fills a kernel's
-/// threads. Fewest lines, or images, for which a thread computes an element of eight of them.
+/// threads.
 const SHORT_SIDE: i64 = 32;
 const FEW_NEIGHBOURS: i64 = 8;
-const LEAST_LINES: i64 = 8;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
@@ -55,19 +58,26 @@ pub(crate) enum Along {
     Short,
     /// Eight neighbours, where the axis is another dimension.
     Wide,
-    /// Eight neighbours along a dimension that is not convolved: one of each of eight lines or
-    /// images, where these are many and short.
-    Lines,
 }
 
 impl Along {
+    /// Returns the name of the kernel.
+    pub(super) fn name(self) -> &'static CStr {
+        match self {
+            Self::Single => c"convolve_single",
+            Self::Spread => c"convolve_spread",
+            Self::Short => c"convolve_short",
+            Self::Wide => c"convolve_wide",
+        }
+    }
+
     /// Returns how many elements a thread computes, and how many threads they are apart.
     fn elements(self) -> (i64, i64) {
         match self {
             Self::Single => (1, 1),
             Self::Spread => (4, 32),
             Self::Short => (8, 32),
-            Self::Wide | Self::Lines => (8, 1),
+            Self::Wide => (8, 1),
         }
     }
 
@@ -81,6 +91,32 @@ impl Along {
     /// Whether there are threads for a quarter more elements than a line has.
     fn computes_many_more(self, elements: i64) -> bool {
         4 * self.threads(elements) * self.elements().0 > 5 * elements
+    }
+}
+
+/// Sums of products, as the kernel that takes the least time for them takes them.
+#[derive(Debug)]
+pub(crate) enum Sums {
+    /// By a kernel of `convolution_lines.cu`.
+    Lines(LinesCall),
+    /// By a kernel of `convolution.cu`.
+    Others(Box<ConvolutionCall>, Along),
+}
+
+impl Sums {
+    /// Describes the sums along `axes` for elements of `dtype`, as [`ConvolutionCall::of`] does.
+    pub(crate) fn of(
+        dtype: DType,
+        layouts: [&Layout; 3],
+        filter_address: usize,
+        axes: &[usize],
+        starts: &[i64],
+    ) -> Result<Self> {
+        let [to, from, filter] = layouts;
+        let (call, along) = ConvolutionCall::of(to, from, filter, filter_address, axes, starts)?;
+        let lines = LinesCall::of(layouts, filter_address, axes, starts)
+            .filter(|lines| call.takes_longer(along, lines.has_lines(), dtype));
+        Ok(lines.map_or_else(|| Self::Others(Box::new(call), along), Self::Lines))
     }
 }
 
@@ -184,10 +220,31 @@ impl ConvolutionCall {
     pub(super) fn count(&self) -> u64 {
         self.count * self.sharers.cast_unsigned()
     }
+
+    /// Whether a kernel of `convolution_lines.cu` takes less time, for several lines of a thread or
+    /// for one element. The limits are from times of an H200.
+    fn takes_longer(&self, along: Along, has_lines: bool, dtype: DType) -> bool {
+        let (taps, side) = (self.taps[MAX_AXES - 1], self.wanted);
+        let elements = self.count * along.elements().0.cast_unsigned();
+        let has_few_products = self.taps.iter().product::<i64>() <= SMALL_FILTER;
+        let is_wide = dtype.size() > 8;
+        match along {
+            Along::Single => true,
+            Along::Spread | Along::Short if has_lines && along.computes_many_more(side) => true,
+            Along::Spread if has_lines => taps <= if is_wide { 64 } else { 32 },
+            Along::Spread => elements <= 2 * BUSY_THREADS && taps <= 16,
+            Along::Short => has_lines && (is_wide || taps <= SHORT_FILTER / 2),
+            Along::Wide if has_lines => {
+                let is_small = elements < 8 * BUSY_THREADS && has_few_products && !is_wide;
+                side < SHORT_SIDE || self.to_step < FEW_NEIGHBOURS || is_small
+            }
+            Along::Wide => elements <= BUSY_THREADS / 2 && has_few_products,
+        }
+    }
 }
 
 /// Returns the axes such that a thread computes its elements along the last one, and which these
-/// are. The last one may be a dimension that is not convolved.
+/// are.
 fn ordered_axes(
     to: &Layout,
     from: &Layout,
@@ -218,26 +275,7 @@ fn ordered_axes(
         Along::Spread if is_large && filter.shape[last] <= SHORT_FILTER => Along::Short,
         along => along,
     };
-    // The least elements for which it takes less time to compute one of each of several lines.
-    let side = to.shape[last];
-    let enough = match along {
-        Along::Single => BUSY_THREADS,
-        Along::Spread | Along::Short if along.computes_many_more(side) => 3 * BUSY_THREADS,
-        Along::Wide if side < SHORT_SIDE || to.strides[last] < FEW_NEIGHBOURS => 8 * BUSY_THREADS,
-        _ => return (ordered, along),
-    };
-    // The dimension along which most lines have the same filter.
-    let lines = (0..to.ndim())
-        .filter(|&dim| !axes.contains(&dim) && filter.shape[dim] == 1 && is_wide(dim))
-        .max_by_key(|&dim| to.shape[dim])
-        .filter(|&dim| to.shape[dim] >= LEAST_LINES);
-    match lines {
-        Some(dim) if elements >= enough && axes.len() < MAX_AXES => {
-            ordered.push(dim);
-            (ordered, Along::Lines)
-        }
-        _ => (ordered, along),
-    }
+    (ordered, along)
 }
 
 #[cfg(test)]
@@ -303,28 +341,41 @@ mod tests {
         assert_eq!((along, call.dims), (Along::Single, [-1, -1, 0, 1]));
     }
 
+    /// Whether a kernel for lines is chosen, for operands in C order, the result as the operand.
+    fn is_for_lines(dtype: DType, shape: &[i64], taps: &[i64]) -> bool {
+        let axes: Vec<usize> = (0..taps.len()).filter(|&axis| taps[axis] > 1).collect();
+        let [operand, filter] = [shape, taps].map(Layout::contiguous);
+        let starts = vec![0; taps.len()];
+        let layouts = [&operand, &operand, &filter];
+        matches!(Sums::of(dtype, layouts, 64, &axes, &starts).unwrap(), Sums::Lines(_))
+    }
+
     #[test]
-    fn many_short_lines_and_images_are_gone_along() {
-        let (to, from) = (layout(&[3, 5000, 31], &[155_000, 31, 1]), [3, 5000, 31]);
-        let (from, filter) = (layout(&from, &[1, 3, 15_000]), layout(&[1, 1, 7], &[7, 7, 1]));
-        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[2], &[0, 0, 3]).unwrap();
-        assert_eq!((along, call.dims), (Along::Lines, [-1, -1, 2, 1]));
-        assert_eq!((call.taps, call.points), ([1, 1, 7, 1], [1, 1, 31, 5000]));
-        assert_eq!((call.starts, call.from_steps), ([0, 0, 3, 0], [0, 0, 15_000, 3]));
-        assert_eq!((&call.extents[..3], call.wanted, call.to_step), (&[3, 625, 31][..], 5000, 31));
-        assert_eq!((&call.to[..3], &call.from[..3]), (&[155_000, 0, 1][..], &[1, 0, 0][..]));
-        // Not if each line has a filter of its own, or if there are few.
-        let filters = layout(&[1, 5000, 7], &[35_000, 7, 1]);
-        let (_, along) = ConvolutionCall::of(&to, &from, &filters, 64, &[2], &[0, 0, 3]).unwrap();
-        assert_eq!(along, Along::Single);
-        let (to, from) = (layout(&[7, 63], &[63, 1]), layout(&[7, 63], &[63, 1]));
-        let filter = layout(&[1, 7], &[7, 1]);
-        let (_, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
-        assert_eq!(along, Along::Single);
-        let (to, from) = (layout(&[999, 28, 28], &[784, 28, 1]), [999, 28, 28]);
-        let (from, filter) = (layout(&from, &[784, 28, 1]), layout(&[1, 3, 3], &[9, 3, 1]));
-        let (call, along) =
-            ConvolutionCall::of(&to, &from, &filter, 64, &[1, 2], &[0, 1, 1]).unwrap();
-        assert_eq!((along, call.dims, call.extents[0]), (Along::Lines, [-1, 2, 1, 0], 125));
+    fn lines_and_small_arrays_have_kernels_of_their_own() {
+        use DType::{Complex128, Float32};
+        for (dtype, shape, taps, wanted) in [
+            (Float32, &[5000, 31][..], &[1, 7][..], true),
+            (Float32, &[100, 10_000], &[1, 17], true),
+            (Float32, &[100, 10_000], &[1, 40], false),
+            (Complex128, &[100, 10_000], &[1, 40], true),
+            (Float32, &[100, 10_000], &[1, 8], false),
+            (Float32, &[100, 10_000], &[1, 4], true),
+            (Float32, &[4, 250_000], &[1, 4], false),
+            // Lines that would leave many threads of others without an element.
+            (Float32, &[5000, 140], &[1, 130], true),
+            (Float32, &[100_000], &[5], true),
+            (Float32, &[100_000], &[50], false),
+            (Float32, &[40, 40], &[5, 5], true),
+            (Float32, &[400, 400], &[5, 5], false),
+            (Float32, &[999, 28, 28], &[1, 9, 9], true),
+            (Float32, &[100, 64, 64], &[1, 3, 3], true),
+            (Float32, &[100, 64, 64], &[1, 9, 9], false),
+            (Complex128, &[100, 64, 64], &[1, 3, 3], false),
+            (Float32, &[40, 512, 512], &[1, 3, 3], false),
+            // Three axes.
+            (Float32, &[20, 20, 20], &[2, 2, 2], false),
+        ] {
+            assert_eq!(is_for_lines(dtype, shape, taps), wanted, "{dtype} {shape:?} {taps:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! for its device when a kernel is first launched there.
 
 mod convolution;
+mod convolution_lines;
 mod copies;
 mod cosine;
 mod cosine_short;
@@ -30,7 +31,7 @@ use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
-pub(crate) use convolution::{Along, ConvolutionCall};
+pub(crate) use convolution::Sums;
 pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine, compute_cosine_step};
 pub(crate) use cosine_short::{MOST_POINTS, ShortLines, transform_short_lines};
@@ -140,17 +141,17 @@ pub(crate) unsafe fn scale(
 }
 
 /// Enqueues a convolution by sums of products on `stream`, in the context of the stream's device.
-/// The work can be captured into a graph. `along` is what [`ConvolutionCall::of`] says.
+/// The work can be captured into a graph.
 ///
 /// # Safety
-/// - As for [`copy`], with the layouts of `call` and elements of `dtype`, also for the filter.
+/// - As for [`copy`], with the layouts of `sums` and elements of `dtype`, also for the filter.
 /// - The addresses are aligned to the elements.
 pub(crate) unsafe fn convolve(
     context: &ContextGuard,
     to: usize,
     from: usize,
-    call: &ConvolutionCall,
-    (dtype, along): (DType, Along),
+    sums: &Sums,
+    dtype: DType,
     stream: StreamRef,
 ) -> Result<()> {
     let Some(code) = convolution::code(dtype) else {
@@ -159,19 +160,26 @@ pub(crate) unsafe fn convolve(
              numbers in single and double precision, and of integers, are"
         )));
     };
-    let name = match along {
-        Along::Single => c"convolve_single",
-        Along::Spread => c"convolve_spread",
-        Along::Short => c"convolve_short",
-        Along::Wide => c"convolve_wide",
-        Along::Lines => c"convolve_lines",
+    let enqueue = |name, [to, from]: [usize; 2], argument: usize, count: u64| {
+        let parameters = [&raw const to as usize, &raw const from as usize, argument];
+        let blocks = count.div_ceil(u64::from(BLOCK));
+        // SAFETY: the kernel takes two addresses and the argument of its file; the caller
+        // guarantees that they fit the memory.
+        unsafe { launch(context, (code, name), blocks, &parameters, stream) }
     };
-    let parameters =
-        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
-    let blocks = call.count().div_ceil(u64::from(BLOCK));
-    // SAFETY: the kernel takes two addresses and the argument of a convolution; the caller
-    // guarantees that they fit the memory.
-    unsafe { launch(context, (code, name), blocks, &parameters, stream) }
+    match sums {
+        Sums::Lines(call) => call.parts().try_for_each(|(argument, [to_first, from_first])| {
+            let at = |address: usize, first: i64| {
+                address.wrapping_add_signed(first as isize * dtype.size().cast_signed())
+            };
+            let addresses = [at(to, to_first), at(from, from_first)];
+            enqueue(call.name(), addresses, &raw const argument as usize, argument.count())
+        }),
+        Sums::Others(call, along) => {
+            let argument = std::ptr::from_ref(&**call) as usize;
+            enqueue(along.name(), [to, from], argument, call.count())
+        }
+    }
 }
 
 /// Enqueues the product of `a` and `b`, multiplied by `alpha`, on `stream`, in the context of the
@@ -300,8 +308,10 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
+    use super::convolution::ConvolutionCall;
+    use super::convolution_lines::LinesArgument;
     use super::copies::{Copies, SQUARES, WORDS};
-    use super::{ConvolutionCall, Elements, SCALE_PTX, TiledCopy, convolution};
+    use super::{Elements, SCALE_PTX, TiledCopy, convolution};
     use crate::tensor::{DType, Dims, Layout};
 
     #[test]
@@ -321,6 +331,8 @@ mod tests {
         }
         for dtype in [DType::Float32, DType::Complex128, DType::UInt16] {
             let parameter = format!("convolve_wide_param_2[{}]", size_of::<ConvolutionCall>());
+            assert!(convolution::code(dtype).unwrap().contains(&parameter), "{dtype}");
+            let parameter = format!("convolve_lines_param_2[{}]", size_of::<LinesArgument>());
             assert!(convolution::code(dtype).unwrap().contains(&parameter), "{dtype}");
         }
     }
