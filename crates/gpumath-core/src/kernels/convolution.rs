@@ -17,8 +17,8 @@ const SHORT_FILTER: i64 = 8;
 const SMALL_FILTER: i64 = 25;
 /// Sides of images, and neighbours of their elements, that are few: neither fills a kernel's
 /// threads.
-const SHORT_SIDE: i64 = 32;
-const FEW_NEIGHBOURS: i64 = 8;
+const SHORT_SIDE: i64 = 64;
+const FEW_NEIGHBOURS: i64 = 32;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
@@ -98,7 +98,7 @@ impl Along {
 #[derive(Debug)]
 pub(crate) enum Sums {
     /// By a kernel of `convolution_lines.cu`.
-    Lines(LinesCall),
+    Lines(Box<LinesCall>),
     /// By a kernel of `convolution.cu`.
     Others(Box<ConvolutionCall>, Along),
 }
@@ -116,7 +116,10 @@ impl Sums {
         let (call, along) = ConvolutionCall::of(to, from, filter, filter_address, axes, starts)?;
         let lines = LinesCall::of(layouts, filter_address, axes, starts)
             .filter(|lines| call.takes_longer(along, lines.has_lines(), dtype));
-        Ok(lines.map_or_else(|| Self::Others(Box::new(call), along), Self::Lines))
+        Ok(match lines {
+            Some(lines) => Self::Lines(Box::new(lines)),
+            None => Self::Others(Box::new(call), along),
+        })
     }
 }
 
@@ -372,6 +375,8 @@ mod tests {
             (Float32, &[100, 64, 64], &[1, 9, 9], false),
             (Complex128, &[100, 64, 64], &[1, 3, 3], false),
             (Float32, &[40, 512, 512], &[1, 3, 3], false),
+            (Float32, &[800, 40, 40], &[1, 9, 9], true),
+            (Float32, &[900, 200, 20], &[1, 9, 9], true),
             // Three axes.
             (Float32, &[20, 20, 20], &[2, 2, 2], false),
         ] {

@@ -120,8 +120,8 @@ impl LinesCall {
         // Neighbouring threads go along the fastest dimension.
         let lines = (0..dims.len().saturating_sub(1))
             .filter(|&at| {
-                let (dim, axis) = dims[at];
-                axis.is_none() && dim.strides[1] == 0 && dim.extent >= LEAST_LINES
+                let (dim, place) = dims[at];
+                place.is_none() && dim.strides[1] == 0 && dim.extent >= LEAST_LINES
             })
             .max_by_key(|&at| dims[at].0.extent)
             .map_or(BatchDim { extent: 1, strides: [0; 3] }, |at| dims.remove(at).0);
@@ -144,7 +144,7 @@ impl LinesCall {
             }
         }
         // What was cast above has 32 bits if this fits.
-        let positions = far.into_iter().fold(positions, |sum, far| sum.saturating_add(far));
+        let positions = far.into_iter().fold(positions, u64::saturating_add);
         let threads: i64 = dims.iter().map(|(dim, _)| dim.extent).product();
         let of_line = lines.strides.map(i64::unsigned_abs).into_iter().max().unwrap_or_default();
         let of_line = of_line.max(threads.unsigned_abs()).max(1);
